@@ -1,0 +1,1 @@
+"""Plan to data: the only code that sends a request."""
