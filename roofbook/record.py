@@ -32,94 +32,96 @@ Row = dict[str, Any]
 _TEXT, _COUNT, _FLAG, _NUMBER = pa.string(), pa.int64(), pa.bool_(), pa.float64()
 _TIME, _TIMES = pa.timestamp("us", tz="UTC"), pa.list_(pa.float64())
 
-SCHEMA: Final = pa.schema([
-    # which
-    ("run_id", _TEXT),
-    ("segment", _COUNT),
-    ("plan", _TEXT),
-    ("experiment", _TEXT),
-    ("kind", _TEXT),
-    ("point", _TEXT),
-    ("phase", _TEXT),
-    ("order_index", _COUNT),
-    ("repeat", _COUNT),
-    ("worker", _COUNT),
-    ("started_at", _TIME),
-    ("imported_from", _TEXT),
-    ("aggregate_of", _COUNT),
-    # conditions
-    ("machine", _TEXT),
-    ("api", _TEXT),
-    ("server", _TEXT),
-    ("server_version", _TEXT),
-    ("model", _TEXT),
-    ("model_digest", _TEXT),
-    ("quantization", _TEXT),
-    ("weights_bytes", _COUNT),
-    ("kv_cache_type", _TEXT),
-    ("flash_attention", _TEXT),
-    ("context_limit_tokens", _COUNT),
-    ("parallel_slots", _COUNT),
-    ("gpu_fraction", _NUMBER),
-    ("server_options", _TEXT),
-    ("request_options", _TEXT),
-    ("sources", _TEXT),
-    ("concurrency", _COUNT),
-    ("rate_per_s", _NUMBER),
-    ("shared_prefix_tokens", _COUNT),
-    ("template_tokens", _COUNT),
-    ("nonce", _TEXT),
-    ("seed", _COUNT),
-    ("pause_before_ms", _NUMBER),
-    ("connection", _TEXT),
-    ("proxy", _TEXT),
-    # wanted
-    ("prompt_tokens_wanted", _COUNT),
-    ("output_tokens_wanted", _COUNT),
-    # counted
-    ("prompt_tokens", _COUNT),
-    ("cached_tokens", _COUNT),
-    ("output_tokens", _COUNT),
-    ("thinking_tokens", _COUNT),
-    ("chunks", _COUNT),
-    ("prompt_token_source", _TEXT),
-    ("output_token_source", _TEXT),
-    # client clock, ms
-    ("planned_at_ms", _NUMBER),
-    ("sent_at_ms", _NUMBER),
-    ("first_byte_ms", _NUMBER),
-    ("ttft_ms", _NUMBER),
-    ("first_answer_ms", _NUMBER),
-    ("last_token_ms", _NUMBER),
-    ("e2e_ms", _NUMBER),
-    ("chunk_times_ms", _TIMES),
-    ("connect_ms", _NUMBER),
-    # server clock
-    ("server_load_ms", _NUMBER),
-    ("server_prefill_ms", _NUMBER),
-    ("server_decode_ms", _NUMBER),
-    ("server_total_ms", _NUMBER),
-    ("server_queue_ms", _NUMBER),
-    ("server_decode_tok_per_s", _NUMBER),
-    # outcome
-    ("status", _TEXT),
-    ("error", _TEXT),
-    ("finish_reason", _TEXT),
-    ("attempts", _COUNT),
-    # client and host
-    ("loop_lag_ms", _NUMBER),
-    ("client_cpu_share", _NUMBER),
-    ("selftest_ttft_ms", _NUMBER),
-    ("wall_elapsed_ms", _NUMBER),
-    ("host_is_server", _FLAG),
-    ("swap_in_bytes", _COUNT),
-    ("memory_free_bytes", _COUNT),
-    ("thermal_level", _TEXT),
-    ("power_source", _TEXT),
-    ("gpu_power_w", _NUMBER),
-    ("gpu_clock_mhz", _NUMBER),
-    ("throttle_reason", _TEXT),
-])
+SCHEMA: Final = pa.schema(
+    [
+        # which
+        ("run_id", _TEXT),
+        ("segment", _COUNT),
+        ("plan", _TEXT),
+        ("experiment", _TEXT),
+        ("kind", _TEXT),
+        ("point", _TEXT),
+        ("phase", _TEXT),
+        ("order_index", _COUNT),
+        ("repeat", _COUNT),
+        ("worker", _COUNT),
+        ("started_at", _TIME),
+        ("imported_from", _TEXT),
+        ("aggregate_of", _COUNT),
+        # conditions
+        ("machine", _TEXT),
+        ("api", _TEXT),
+        ("server", _TEXT),
+        ("server_version", _TEXT),
+        ("model", _TEXT),
+        ("model_digest", _TEXT),
+        ("quantization", _TEXT),
+        ("weights_bytes", _COUNT),
+        ("kv_cache_type", _TEXT),
+        ("flash_attention", _TEXT),
+        ("context_limit_tokens", _COUNT),
+        ("parallel_slots", _COUNT),
+        ("gpu_fraction", _NUMBER),
+        ("server_options", _TEXT),
+        ("request_options", _TEXT),
+        ("sources", _TEXT),
+        ("concurrency", _COUNT),
+        ("rate_per_s", _NUMBER),
+        ("shared_prefix_tokens", _COUNT),
+        ("template_tokens", _COUNT),
+        ("nonce", _TEXT),
+        ("seed", _COUNT),
+        ("pause_before_ms", _NUMBER),
+        ("connection", _TEXT),
+        ("proxy", _TEXT),
+        # wanted
+        ("prompt_tokens_wanted", _COUNT),
+        ("output_tokens_wanted", _COUNT),
+        # counted
+        ("prompt_tokens", _COUNT),
+        ("cached_tokens", _COUNT),
+        ("output_tokens", _COUNT),
+        ("thinking_tokens", _COUNT),
+        ("chunks", _COUNT),
+        ("prompt_token_source", _TEXT),
+        ("output_token_source", _TEXT),
+        # client clock, ms
+        ("planned_at_ms", _NUMBER),
+        ("sent_at_ms", _NUMBER),
+        ("first_byte_ms", _NUMBER),
+        ("ttft_ms", _NUMBER),
+        ("first_answer_ms", _NUMBER),
+        ("last_token_ms", _NUMBER),
+        ("e2e_ms", _NUMBER),
+        ("chunk_times_ms", _TIMES),
+        ("connect_ms", _NUMBER),
+        # server clock
+        ("server_load_ms", _NUMBER),
+        ("server_prefill_ms", _NUMBER),
+        ("server_decode_ms", _NUMBER),
+        ("server_total_ms", _NUMBER),
+        ("server_queue_ms", _NUMBER),
+        ("server_decode_tok_per_s", _NUMBER),
+        # outcome
+        ("status", _TEXT),
+        ("error", _TEXT),
+        ("finish_reason", _TEXT),
+        ("attempts", _COUNT),
+        # client and host
+        ("loop_lag_ms", _NUMBER),
+        ("client_cpu_share", _NUMBER),
+        ("selftest_ttft_ms", _NUMBER),
+        ("wall_elapsed_ms", _NUMBER),
+        ("host_is_server", _FLAG),
+        ("swap_in_bytes", _COUNT),
+        ("memory_free_bytes", _COUNT),
+        ("thermal_level", _TEXT),
+        ("power_source", _TEXT),
+        ("gpu_power_w", _NUMBER),
+        ("gpu_clock_mhz", _NUMBER),
+        ("throttle_reason", _TEXT),
+    ]
+)
 COLUMNS: Final = tuple(SCHEMA.names)
 
 SAMPLES_SCHEMA: Final = pa.schema([("time", _TIME), ("name", _TEXT), ("value", _NUMBER)])
@@ -211,12 +213,15 @@ def read_run(path: Path) -> Run:
     except (pa.ArrowException, OSError, ValueError, TypeError) as problem:
         raise RecordError(
             "%(path)s cannot be read: %(problem)s. Restore it from a copy, or move it out of the folder",
-            path=path, problem=_one_line(problem),
+            path=path,
+            problem=_one_line(problem),
         ) from problem
     if version > SCHEMA_VERSION:
         raise RecordError(
             "%(path)s has format %(version)d, this program knows up to %(known)d: update roofbook",
-            path=path, version=version, known=SCHEMA_VERSION,
+            path=path,
+            version=version,
+            known=SCHEMA_VERSION,
         )
     return Run(facts=facts, rows=_to_frame(table, path), path=path)
 
@@ -248,7 +253,10 @@ def _to_frame(table: pa.Table, path: Path) -> pd.DataFrame:
             except pa.ArrowException as problem:
                 raise RecordError(
                     "%(path)s: column '%(name)s' is not of type %(type)s: %(problem)s",
-                    path=path, name=wanted.name, type=wanted.type, problem=_one_line(problem),
+                    path=path,
+                    name=wanted.name,
+                    type=wanted.type,
+                    problem=_one_line(problem),
                 ) from problem
         else:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, wanted.type)]))

