@@ -92,7 +92,7 @@ class Moe:
 
 @dataclass(frozen=True)
 class Recurrent:
-    """The state of one recurrent layer and one sequence, in elements: build it with ``kv.mamba_state``, ``kv.delta_state``."""
+    """One recurrent layer's state of one sequence, in elements (see ``kv.mamba_state``, ``kv.delta_state``)."""
 
     state_elements: int
     conv_elements: int
@@ -138,6 +138,8 @@ class Model:
     moe: Moe | None = None
     recurrent: Recurrent | None = None
     context_limit_tokens: int | None = None
+    rope_factors: int = 0
+    """F32 elements of rotary factors in a GGUF file (Llama 3.1 and later: half a head's dimension, else mostly 0)."""
     params: int | None = None
     active_params: int | None = None
     tensors: Tensors = field(default_factory=Tensors)
@@ -224,7 +226,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class MacLimit:
-    """One observed limit: a Mac of *memory_bytes* on macOS *macos* lets its GPU have *limit_bytes* (15: 15 and older)."""
+    """One observed limit: a Mac of *memory_bytes* on *macos* (15: and older) lets its GPU have *limit_bytes*."""
 
     macos: int
     memory_bytes: int
