@@ -1,0 +1,1 @@
+"""Rows to tables, fits and findings: numbers and values, never words."""

@@ -1,0 +1,280 @@
+"""How prefill time grows with the prompt: the law chosen from the rows, and what it predicts, with intervals.
+
+One point a length: the median of its rows. Repeats of one length share whatever the law misses there, so counting
+them as independent points would narrow every interval; their own scatter is kept beside (``repeat_spread_share``). A
+row that stands for several runs (``aggregate_of``) is a median already and enters as the one value it is. Every
+interval here is therefore about the median of a length, not about a single request.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from scipy import optimize
+
+from roofbook.analysis.regression import Fit, Interval, fit, leave_one_out, root_mean_square
+
+LAWS: Final[tuple[tuple[int, ...], ...]] = ((1,), (1, 2), (0, 1, 2))
+"""The candidates aT, aT+bT^2, c+aT+bT^2, as powers of the prompt's tokens T."""
+
+LENGTHS_FOR_A_CHOICE: Final = 5
+"""AICc of aT+bT^2 (three parameters with the variance) is undefined under five points."""
+
+LENGTHS_FOR_A_CONSTANT: Final = 8
+"""The contract's rule: with fewer points three parameters follow the noise, however small their residuals."""
+
+_FARTHEST: Final = 64
+"""A budget is looked for up to this many times the longest measured prompt; beyond that no fit means anything."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """One prompt length: the medians of its rows, milliseconds, and between which values they lay."""
+
+    tokens: float
+    prefill_ms: float
+    low_ms: float
+    high_ms: float
+    rows: int
+    runs: int | None
+    """How many requests stand behind it, where that is known."""
+    contexts: tuple[int, ...]
+    """The context limits it ran under (tokens): a condition that may differ inside a curve."""
+    spread_share: float | None
+    """Standard deviation of the rows / their mean; None for one row."""
+
+    @property
+    def ms_per_token(self) -> float:
+        return self.prefill_ms / self.tokens
+
+    @property
+    def tok_per_s(self) -> float:
+        return 1000 * self.tokens / self.prefill_ms
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A law as it fits these lengths, and how it fares on each length left out (predicted / measured - 1)."""
+
+    powers: tuple[int, ...]
+    fit: Fit
+    left_out: tuple[float, ...] | None
+
+    @property
+    def left_out_rms(self) -> float | None:
+        return None if self.left_out is None else root_mean_square(self.left_out)
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """The longest length predicted from the shorter ones: what a prediction is worth."""
+
+    powers: tuple[int, ...]
+    tokens: float
+    measured_ms: float
+    predicted_ms: Interval
+    fitted_lengths: int
+
+    @property
+    def error_share(self) -> float:
+        return self.predicted_ms.mid / self.measured_ms - 1
+
+    @property
+    def inside(self) -> bool:
+        return self.predicted_ms.holds(self.measured_ms)
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A length that the fit never saw, against what it predicts there."""
+
+    length: Length
+    predicted_ms: Interval
+
+    @property
+    def error_share(self) -> float:
+        return self.predicted_ms.mid / self.length.prefill_ms - 1
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many prompt tokens fit a TTFT target: None means that the fit sets no bound within its reach."""
+
+    target_ms: float
+    overhead_ms: float
+    mid: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A subject's prefill curve. *chosen* is None where the lengths are too few; the candidates may still be drawn."""
+
+    clock: str
+    """``server`` where every row has the server's own prefill time, ``client`` where TTFT must stand for it."""
+    lengths: tuple[Length, ...]
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate | None
+    held_out: tuple[HoldOut, ...]
+    """One for each candidate that the shorter lengths can carry."""
+    unseen: tuple[Unseen, ...]
+    overhead_ms: float | None
+    """Median of TTFT - prefill over the curve's rows; None where the clock is the client's or TTFT is unknown."""
+    repeat_spread_share: float | None
+    """Pooled relative standard deviation of repeats of one length."""
+
+    @property
+    def lengths_missing(self) -> int:
+        """How many more lengths a choice takes."""
+        return max(0, LENGTHS_FOR_A_CHOICE - len(self.lengths))
+
+    @property
+    def longest(self) -> Length | None:
+        return self.lengths[-1] if self.lengths else None
+
+    def candidate(self, powers: tuple[int, ...]) -> Candidate | None:
+        return next((c for c in self.candidates if c.powers == powers), None)
+
+    def hold_out(self) -> HoldOut | None:
+        """Return the hold-out of the chosen law."""
+        return next((h for h in self.held_out if self.chosen and h.powers == self.chosen.powers), None)
+
+
+def prefill_curve(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> Curve:
+    """Return the curve through *rows* (one subject's, measured, trusted), held against the subject's *others*.
+
+    Nothing is raised for rows that are few, failed or without times: the curve then says so by what it lacks.
+    """
+    timed, clock = _timed(rows)
+    lengths = _lengths(timed)
+    tokens, times = [length.tokens for length in lengths], [length.prefill_ms for length in lengths]
+    candidates = _candidates(tokens, times)
+    chosen = choose(candidates, len(lengths))
+    unseen: tuple[Unseen, ...] = ()
+    if chosen is not None and others is not None:
+        other_rows, other_clock = _timed(others)
+        if other_clock == clock:
+            unseen = tuple(Unseen(length, chosen.fit.prediction(length.tokens)) for length in _lengths(other_rows))
+    return Curve(
+        clock=clock,
+        lengths=lengths,
+        candidates=candidates,
+        chosen=chosen,
+        held_out=_held_out(tokens, times),
+        unseen=unseen,
+        overhead_ms=_overhead(timed, clock),
+        repeat_spread_share=_repeat_spread(timed),
+    )
+
+
+def choose(candidates: Sequence[Candidate], lengths: int) -> Candidate | None:
+    """Return the candidate with the lowest AICc; None where the lengths are too few to choose."""
+    if lengths < LENGTHS_FOR_A_CHOICE:
+        return None
+    judged = [
+        (candidate.fit.aicc, candidate)
+        for candidate in candidates
+        if candidate.fit.aicc is not None and (0 not in candidate.powers or lengths >= LENGTHS_FOR_A_CONSTANT)
+    ]
+    return min(judged, key=lambda pair: pair[0])[1] if judged else None
+
+
+def prompt_budget(law: Fit, target_ms: float, overhead_ms: float, longest_tokens: float) -> Budget:
+    """Return how many prompt tokens reach *target_ms* of TTFT when *overhead_ms* of it is no prefill.
+
+    The bounds come from the prediction band: its upper edge meets the target at *low*, its lower one at *high*.
+    """
+    left_ms = target_ms - overhead_ms
+
+    def reach(edge: Callable[[Interval], float]) -> float | None:
+        return _crossing(lambda tokens: edge(law.prediction(tokens)) - left_ms, longest_tokens)
+
+    return Budget(
+        target_ms,
+        overhead_ms,
+        mid=reach(lambda band: band.mid),
+        low=reach(lambda band: band.high),
+        high=reach(lambda band: band.low),
+    )
+
+
+def _crossing(above: Callable[[float], float], longest_tokens: float) -> float | None:
+    """Return the tokens at which *above* first turns positive; 0 where it is from the start, None if never."""
+    if above(1.0) >= 0:
+        return 0.0
+    low = 1.0
+    while low < _FARTHEST * longest_tokens:
+        high = low * 1.25
+        if above(high) >= 0:
+            return float(optimize.brentq(above, low, high))
+        low = high
+    return None
+
+
+def _timed(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the finished rows with their ``tokens`` and ``time_ms``, and whose clock that time is."""
+    finished = rows[rows["status"].eq("ok").fillna(False) & rows["prompt_tokens"].gt(0).fillna(False)]
+    clock = "server" if len(finished) and finished["server_prefill_ms"].notna().all() else "client"
+    times = finished["server_prefill_ms" if clock == "server" else "ttft_ms"]
+    kept = finished.assign(tokens=finished["prompt_tokens"], time_ms=times)
+    return kept[kept["time_ms"].gt(0).fillna(False)], clock
+
+
+def _lengths(timed: pd.DataFrame) -> tuple[Length, ...]:
+    # Wanted lengths name a cell; counted ones differ by a token or two between its repeats.
+    cells = timed["prompt_tokens_wanted"].fillna(timed["prompt_tokens"])
+    lengths = [_length(group) for _, group in timed.groupby(cells.astype("int64"))]
+    return tuple(sorted(lengths, key=lambda length: length.tokens))
+
+
+def _length(group: pd.DataFrame) -> Length:
+    times = group["time_ms"].to_numpy(dtype=float)
+    stands_for = group["aggregate_of"].fillna(1)
+    return Length(
+        tokens=float(np.median(group["tokens"].to_numpy(dtype=float))),
+        prefill_ms=float(np.median(times)),
+        low_ms=float(times.min()),
+        high_ms=float(times.max()),
+        rows=len(group),
+        runs=None if stands_for.eq(0).any() else int(stands_for.sum()),
+        contexts=tuple(sorted(int(limit) for limit in group["context_limit_tokens"].dropna().unique())),
+        spread_share=float(times.std(ddof=1) / times.mean()) if len(times) > 1 else None,
+    )
+
+
+def _candidates(tokens: list[float], times: list[float]) -> tuple[Candidate, ...]:
+    fitted = [(powers, fit(tokens, times, powers)) for powers in LAWS]
+    return tuple(
+        Candidate(powers, law, leave_one_out(tokens, times, powers)) for powers, law in fitted if law is not None
+    )
+
+
+def _held_out(tokens: list[float], times: list[float]) -> tuple[HoldOut, ...]:
+    held_out: list[HoldOut] = []
+    for powers in LAWS:
+        law = fit(tokens[:-1], times[:-1], powers)
+        if law is not None:
+            held_out.append(HoldOut(powers, tokens[-1], times[-1], law.prediction(tokens[-1]), len(tokens) - 1))
+    return tuple(held_out)
+
+
+def _overhead(timed: pd.DataFrame, clock: str) -> float | None:
+    if clock != "server":
+        return None
+    apart = (timed["ttft_ms"] - timed["time_ms"]).dropna()
+    return float(np.median(apart.to_numpy(dtype=float))) if len(apart) else None
+
+
+def _repeat_spread(timed: pd.DataFrame) -> float | None:
+    """Pool the relative scatter of single requests at one length; medians of several say nothing about it."""
+    single = timed[timed["aggregate_of"].isna()]
+    cells = single["prompt_tokens_wanted"].fillna(single["prompt_tokens"]).astype("int64")
+    logs = np.log(single["time_ms"].to_numpy(dtype=float))
+    groups = [logs[(cells == cell).to_numpy()] for cell in cells.unique()]
+    freedom = sum(len(group) - 1 for group in groups)
+    if freedom < 1:
+        return None
+    return float(np.sqrt(sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / freedom))
