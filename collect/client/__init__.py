@@ -1,0 +1,1 @@
+"""The one place that imports httpx: what sends a request, and what looks at a server."""

@@ -1,0 +1,40 @@
+"""What the embedded engine uses of xllamacpp."""
+
+from enum import IntEnum
+
+class ggml_type(IntEnum):
+    GGML_TYPE_F16 = 1
+    GGML_TYPE_Q4_0 = 2
+    GGML_TYPE_Q8_0 = 8
+
+class llama_flash_attn_type(IntEnum):
+    LLAMA_FLASH_ATTN_TYPE_AUTO = -1
+    LLAMA_FLASH_ATTN_TYPE_DISABLED = 0
+    LLAMA_FLASH_ATTN_TYPE_ENABLED = 1
+
+class CpuParams:
+    n_threads: int
+
+class CommonParamsModel:
+    path: str
+
+class CommonParams:
+    model: CommonParamsModel
+    model_alias: set[str]
+    n_ctx: int
+    n_parallel: int
+    cpuparams: CpuParams
+    cpuparams_batch: CpuParams
+    cache_type_k: ggml_type
+    cache_type_v: ggml_type
+    flash_attn_type: llama_flash_attn_type
+    cache_ram_mib: int
+    endpoint_metrics: bool
+    endpoint_props: bool
+    endpoint_slots: bool
+    ui: bool
+
+class Server:
+    def __init__(self, params: CommonParams) -> None: ...
+    @property
+    def listening_address(self) -> str: ...
