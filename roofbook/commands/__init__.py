@@ -1,0 +1,1 @@
+"""The report's own commands, one module each: ``run(arguments) -> exit code``."""
