@@ -136,7 +136,7 @@ class _Reader:
         written = str(node.value)
         plain = isinstance(node, yaml.ScalarNode) and node.style is None
         if not plain:
-            return Leaf(line, written, written)
+            return Leaf(line, written, f'"{written}"')
         if written in _NULLS:
             return Leaf(line, None, written)
         if written in _TRUE or written in _FALSE:
