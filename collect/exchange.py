@@ -1,4 +1,4 @@
-"""One request as it went over the wire: the stamped bytes of the answer, and how it ended. No word of it is read yet."""
+"""One request as it went over the wire: the stamped bytes of the answer, and how it ended; nothing of it is read yet."""
 
 from dataclasses import dataclass
 from datetime import datetime

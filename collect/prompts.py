@@ -20,29 +20,28 @@ _LARGEST_CORRECTION: Final = 0.10
 
 _CLOSING: Final = "\n\nTell a very long story in which all of these words occur."
 
-WORDS: Final = tuple(
-    """
-    time year people way day life child world school state family student group country problem hand place week company
-    system program question work government number night point home water room mother area money story fact month right
-    study book eye job word business issue side head house service friend father power hour game line member law car
-    city community name team minute idea body information parent face level office door health person art history party
-    result change reason research moment air teacher force education foot age policy music market sense nation plan
-    college interest experience effect class control care field development role rate heart leader light voice mind
-    price report decision son view relationship town road arm difference value building action season tax director
-    position player record paper space ground form event matter center site project activity star table oil cost
-    industry figure street image phone data picture practice piece land product doctor wall patient worker news test
-    movie north love support technology step baby computer type attention film tree source organization hair window
-    culture brother energy period course summer plant term letter condition choice rule south floor material population
-    hospital church risk future bank west board subject rest behavior performance top goal second bed order author
-    agency nature color store sound movement page race series language response animal factor article east artist scene
-    stock treatment size dog fund media sign thought list individual quality pressure answer resource success cup amount
-    ability staff character growth loss degree region box training trade deal standard bill message analysis benefit
-    section glass skill operation stage design knowledge station strategy truth song example environment leg dark rain
-    river ocean forest bridge winter spring bread apple orange sugar salt rice fish bird horse mouse lion snow wind
-    storm cloud sun moon earth stone iron gold wood brush plate chair clock tower castle ship boat train plane wheel
-    engine path gate farm grass leaf root seed flower fruit
-    """.split()
-)
+_TEXT: Final = """
+time year people way day life child world school state family student group country problem hand place week company
+system program question work government number night point home water room mother area money story fact month right
+study book eye job word business issue side head house service friend father power hour game line member law car
+city community name team minute idea body information parent face level office door health person art history party
+result change reason research moment air teacher force education foot age policy music market sense nation plan
+college interest experience effect class control care field development role rate heart leader light voice mind
+price report decision son view relationship town road arm difference value building action season tax director
+position player record paper space ground form event matter center site project activity star table oil cost
+industry figure street image phone data picture practice piece land product doctor wall patient worker news test
+movie north love support technology step baby computer type attention film tree source organization hair window
+culture brother energy period course summer plant term letter condition choice rule south floor material population
+hospital church risk future bank west board subject rest behavior performance top goal second bed order author
+agency nature color store sound movement page race series language response animal factor article east artist scene
+stock treatment size dog fund media sign thought list individual quality pressure answer resource success cup amount
+ability staff character growth loss degree region box training trade deal standard bill message analysis benefit
+section glass skill operation stage design knowledge station strategy truth song example environment leg dark rain
+river ocean forest bridge winter spring bread apple orange sugar salt rice fish bird horse mouse lion snow wind
+storm cloud sun moon earth stone iron gold wood brush plate chair clock tower castle ship boat train plane wheel
+engine path gate farm grass leaf root seed flower fruit
+"""
+WORDS: Final = tuple(_TEXT.split())
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,18 @@ An event's time is that of the byte that completes it. The grammar of event stre
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, cast
 
 from collect.exchange import Piece
 
 _BOM: Final = b"\xef\xbb\xbf"
+_SSE_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_LF: Final = re.compile(rb"\n")
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ def sse_events(pieces: Iterable[Piece]) -> Iterator[Event]:
     """Yield the events of an event stream. One that the stream's end cuts short is none."""
     data: list[bytes] = []
     kind = b""
-    for at_ms, line in _lines(pieces):
+    for at_ms, line in _lines(pieces, _SSE_LINE_END):
         if not line:
             if data:
                 yield Event(at_ms, _text(b"\n".join(data)), _text(kind) or "message")
@@ -43,21 +48,12 @@ def sse_events(pieces: Iterable[Piece]) -> Iterator[Event]:
             kind = b"error"
 
 
-def json_lines(pieces: Iterable[Piece]) -> Iterator[Event]:
+def json_lines(pieces: Sequence[Piece]) -> Iterator[Event]:
     """Yield the lines of newline-delimited JSON; the last may lack its newline."""
-    pending = bytearray()
-    at_ms = 0.0
-    for at_ms, piece in pieces:  # noqa: B007 - the last stamp is needed after the loop
-        start = 0
-        while (end := piece.find(b"\n", start)) >= 0:
-            pending += piece[start:end]
-            if pending.strip():
-                yield Event(at_ms, _text(bytes(pending)))
-            pending.clear()
-            start = end + 1
-        pending += piece[start:]
-    if pending.strip():
-        yield Event(at_ms, _text(bytes(pending)))
+    closed = [*pieces, (pieces[-1][0], b"\n")] if pieces else []
+    for at_ms, line in _lines(closed, _LF):
+        if line.strip():
+            yield Event(at_ms, _text(line))
 
 
 def as_object(text: str) -> dict[str, Any] | None:
@@ -66,31 +62,29 @@ def as_object(text: str) -> dict[str, Any] | None:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return as_dict(value) if isinstance(value, dict) else None
 
 
-def _lines(pieces: Iterable[Piece]) -> Iterator[tuple[float, bytes]]:
-    """Yield lines with the time of the byte that ends them: LF, CR, or CR LF also where it is cut in two."""
-    pending = bytearray()
-    first = True
-    after_cr = False
-    for at_ms, piece in pieces:
-        start = 0
-        for index, byte in enumerate(piece):
-            if byte == 0x0A and after_cr:
-                after_cr = False
-                start = index + 1
-            elif byte in (0x0A, 0x0D):
-                pending += piece[start:index]
-                line = bytes(pending)
-                yield at_ms, line.removeprefix(_BOM) if first else line
-                first = False
-                pending.clear()
-                start = index + 1
-                after_cr = byte == 0x0D
-            else:
-                after_cr = False
-        pending += piece[start:]
+def as_dict(value: object) -> dict[str, Any]:
+    """Return *value* where it is a JSON object, an empty one for anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_dicts(value: object) -> list[dict[str, Any]]:
+    """Return *value* where it is a JSON list, each entry as an object."""
+    return [as_dict(one) for one in cast("list[object]", value)] if isinstance(value, list) else []
+
+
+def _lines(pieces: Iterable[Piece], line_end: re.Pattern[bytes]) -> Iterator[tuple[float, bytes]]:
+    """Yield every ended line with the time of the byte that ends it."""
+    kept = [piece for piece in pieces if piece[1]]
+    body = b"".join(piece for _, piece in kept)
+    ends = list(accumulate(len(piece) for _, piece in kept))
+    start = len(_BOM) if body.startswith(_BOM) else 0
+    for match in line_end.finditer(body, start):
+        at_ms, _ = kept[bisect_right(ends, match.start())]
+        yield at_ms, body[start : match.start()]
+        start = match.end()
 
 
 def _text(raw: bytes) -> str:
