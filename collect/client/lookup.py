@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import httpx
@@ -19,6 +19,8 @@ class Answer:
 
     status: int | None
     text: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By lower-case name."""
     reason: str | None = None
 
     @property
@@ -62,7 +64,7 @@ def _ask(method: str, url: str, path: str, body: Any, timeout_s: float, headers:
                     return Answer(None, reason="the answer does not end")
                 if time.monotonic() > deadline:
                     return Answer(None, reason="timeout")
-            return Answer(response.status_code, received.decode("utf-8", "replace"))
+            return Answer(response.status_code, received.decode("utf-8", "replace"), dict(response.headers))
     except httpx.TimeoutException:
         return Answer(None, reason="timeout")
     except httpx.ConnectError:

@@ -1,0 +1,56 @@
+"""Reading another program's JSON with care: what is missing, of the wrong type or absurd is null."""
+
+import math
+from typing import Any, Final, cast
+
+# What a row can hold; a larger count is no count.
+_LARGEST: Final = 2**63 - 1
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """Return what stands at *path* in nested objects and lists; None where it leads nowhere."""
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = cast("dict[str, Any]", value).get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(cast("list[Any]", value)):
+            value = cast("list[Any]", value)[step]
+        else:
+            return None
+    return value
+
+
+def text(value: Any, *path: str | int) -> str | None:
+    """Return the text at *path*; None where it is none, or empty."""
+    found = at(value, *path)
+    return found.strip() or None if isinstance(found, str) else None
+
+
+def count(value: Any, *path: str | int) -> int | None:
+    """Return the whole number at *path*; None where it is none, negative, or too large to be one."""
+    found = at(value, *path)
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if isinstance(found, bool) or not isinstance(found, int):
+        return None
+    return found if 0 <= found <= _LARGEST else None
+
+
+def positive(value: Any, *path: str | int) -> int | None:
+    """Return the count at *path*; None where it is zero too: a limit of zero tokens is no limit that anybody set."""
+    return count(value, *path) or None
+
+
+def number(value: Any, *path: str | int) -> float | None:
+    """Return the finite number at *path*."""
+    found = at(value, *path)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+        return None
+    return float(found)
+
+
+def objects(value: Any, *path: str | int) -> list[dict[str, Any]]:
+    """Return the objects of the list at *path*; what is no object in it is left out."""
+    found = at(value, *path)
+    if not isinstance(found, list):
+        return []
+    return [cast("dict[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, dict)]
