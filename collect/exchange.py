@@ -1,4 +1,4 @@
-"""One request as it went over the wire: the stamped bytes of the answer, and how it ended; nothing of it is read yet."""
+"""One request as it went over the wire: the stamped bytes of the answer and how it ended, all of it unread."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -62,7 +62,7 @@ def as_object(text: str) -> dict[str, Any] | None:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return as_dict(value) if isinstance(value, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def as_dict(value: object) -> dict[str, Any]:

@@ -1,1 +1,6 @@
-"""The one place that imports httpx: what sends a request, and what looks at a server."""
+"""The way to a server, and the only place that knows httpx: requests whose answers are stamped, and quick look-ups."""
+
+from collect.client.lag import LoopWatch
+from collect.client.sender import Sender, Target
+
+__all__ = ["LoopWatch", "Sender", "Target"]
