@@ -5,7 +5,9 @@ a child process of ours (``engine_process.py``): it listens on loopback only, an
 """
 
 import contextlib
+import importlib.metadata
 import importlib.util
+import json
 import os
 import select
 import signal
@@ -16,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from collect.client import lookup
 from collect.scrub import scrub
@@ -50,7 +52,14 @@ class Engine:
     parallel_slots: int
     context_tokens: int
     threads: int
+    gpus: tuple[str, ...]
+    """What llama.cpp can use beside the processor: Metal, CUDA0 ..."""
     _process: "subprocess.Popen[bytes]" = field(repr=False)
+
+    @property
+    def version(self) -> str:
+        """The package that llama.cpp comes in; the server itself only says "unknown"."""
+        return f"{_SERVER_PACKAGE} {importlib.metadata.version(_SERVER_PACKAGE)}"
 
     def stop(self) -> None:
         """End the engine: SIGTERM, after three seconds SIGKILL. Its log goes with it, unless it had died before."""
@@ -102,13 +111,13 @@ def start(*, threads: int | None = None, context_tokens: int = 4096, parallel_sl
         threads = max(1, (os.cpu_count() or 2) - 1)
     process = _spawn(model_path, threads, context_tokens, parallel_slots, log)
     try:
-        url = _wait_until_ready(process, log)
+        url, gpus = _wait_until_ready(process, log)
     except BaseException:
         _end(process)
         raise
     return Engine(
         url=url, model=MODEL_NAME, model_path=model_path, pid=process.pid, log=log,
-        parallel_slots=parallel_slots, context_tokens=context_tokens, threads=threads, _process=process,
+        parallel_slots=parallel_slots, context_tokens=context_tokens, threads=threads, gpus=gpus, _process=process,
     )  # fmt: skip
 
 
@@ -148,22 +157,22 @@ def _spawn(
         ) from problem
 
 
-def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    """Return the URL that the child reports, once /health is good (503 while it loads)."""
+def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path) -> tuple[str, tuple[str, ...]]:
+    """Return what the child reports, its URL and its GPUs, once /health is good (503 while it loads)."""
     deadline = time.monotonic() + START_TIMEOUT_S
-    url: str | None = None
+    report: dict[str, Any] = {}
     assert process.stdout is not None
     while time.monotonic() < deadline:
-        if url is None:
+        if process.poll() is not None:
+            raise _death(process, log)
+        if not report:
             readable, _, _ = select.select([process.stdout], [], [], _POLL_S)
-            if readable:
-                url = process.stdout.readline().decode().strip() or None
-        elif lookup.get(url, "/health", timeout_s=2).status == 200:
-            return url
+            line = process.stdout.readline() if readable else b""
+            report = json.loads(line) if line.strip() else {}
+        elif lookup.get(report["url"], "/health", timeout_s=2).status == 200:
+            return report["url"], tuple(report["gpus"])
         else:
             time.sleep(_POLL_S)
-        if url is None and process.poll() is not None:
-            raise _death(process, log)
     _end(process)
     _keep_log(log)
     raise EngineError(

@@ -1,4 +1,4 @@
-"""The embedded engine's process: loads the model, prints its address on one line, serves until its parent is gone.
+"""The embedded engine's process: loads the model, prints its address and GPUs, serves until its parent is gone.
 
 Run by path and not as a module of the package, so that it starts with nothing but the engine itself. It has no signal
 handler of its own: the engine would only look at one half a minute later, and the default action ends it at once.
@@ -6,6 +6,7 @@ handler of its own: the engine would only look at one half a minute later, and t
 
 import argparse
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -31,13 +32,14 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if flags.parent is not None:
         _die_with(flags.parent)
-    # Only the address goes to standard output, whatever the engine prints.
+    # Only our own line goes to standard output, whatever the engine prints.
     report = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     server = xllamacpp.Server(_params(flags))  # holds the interpreter until the model is loaded
+    ready = {"url": server.listening_address, "gpus": _gpus()}
     with contextlib.suppress(BrokenPipeError):
-        os.write(report, f"{server.listening_address}\n".encode())
+        os.write(report, json.dumps(ready).encode() + b"\n")
     while os.read(sys.stdin.fileno(), 1):
         pass
     # End of input: the parent is gone. No clean-up, it would wait for the requests in flight.
@@ -66,6 +68,12 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it died before we could ask
         os._exit(0)
+
+
+def _gpus() -> list[str]:
+    kinds = xllamacpp.ggml_backend_dev_type
+    wanted = (kinds.GGML_BACKEND_DEVICE_TYPE_GPU, kinds.GGML_BACKEND_DEVICE_TYPE_IGPU)
+    return [str(device["name"]) for device in xllamacpp.get_device_info() if device["type"] in wanted]
 
 
 def _params(flags: argparse.Namespace) -> xllamacpp.CommonParams:

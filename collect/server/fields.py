@@ -54,3 +54,11 @@ def objects(value: Any, *path: str | int) -> list[dict[str, Any]]:
     if not isinstance(found, list):
         return []
     return [cast("dict[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, dict)]
+
+
+def first(value: Any, *path: str | int, **wanted: str | None) -> dict[str, Any]:
+    """Return the first object of the list at *path* that has the *wanted* values; an empty one where none has."""
+    for entry in objects(value, *path):
+        if all(found is not None and entry.get(name) == found for name, found in wanted.items()):
+            return entry
+    return {}

@@ -1,6 +1,7 @@
 """What the embedded engine uses of xllamacpp."""
 
 from enum import IntEnum
+from typing import Any
 
 class ggml_type(IntEnum):
     GGML_TYPE_F16 = 1
@@ -11,6 +12,11 @@ class llama_flash_attn_type(IntEnum):
     LLAMA_FLASH_ATTN_TYPE_AUTO = -1
     LLAMA_FLASH_ATTN_TYPE_DISABLED = 0
     LLAMA_FLASH_ATTN_TYPE_ENABLED = 1
+
+class ggml_backend_dev_type(IntEnum):
+    GGML_BACKEND_DEVICE_TYPE_CPU = 0
+    GGML_BACKEND_DEVICE_TYPE_GPU = 1
+    GGML_BACKEND_DEVICE_TYPE_IGPU = 2
 
 class CpuParams:
     n_threads: int
@@ -38,3 +44,5 @@ class Server:
     def __init__(self, params: CommonParams) -> None: ...
     @property
     def listening_address(self) -> str: ...
+
+def get_device_info() -> list[dict[str, Any]]: ...
