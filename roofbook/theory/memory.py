@@ -21,6 +21,7 @@ VLLM_SHARE: Final = 0.92
 VLLM_PEAK_BYTES: Final = Range(0.5 * GIB, 1.5 * GIB)
 """What vLLM's profiling run keeps back for activations and CUDA graphs: an assumption, for some 7e9 weights."""
 
+
 @dataclass(frozen=True)
 class Budget:
     """The items of a machine's memory in bytes, each a range where it is not known to the byte."""
