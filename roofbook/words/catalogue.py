@@ -4,6 +4,7 @@ A sentence is written in English where it is used, with %(name)s places (a per c
 the catalogues of the other languages: every ``LANG/LC_MESSAGES/*.po`` below the locale folder, read as one.
 """
 
+import hashlib
 import io
 import math
 from dataclasses import dataclass, field
@@ -61,6 +62,8 @@ class Words:
     translations: NullTranslations = field(default_factory=NullTranslations, repr=False)
     missing: set[str] = field(default_factory=set[str], repr=False)
     """The sentences that were said in English for want of a translation."""
+    fingerprint: str = ""
+    """Changes whenever something may be said otherwise: what was made with these words is stale then."""
 
     def say(self, message: str, /, **values: object) -> str:
         """Return the sentence in this language with its values filled in.
@@ -123,7 +126,7 @@ def load_words(folder: Path, lang: str, *, zone: str = "UTC", strict: bool = Fal
     """
     _check_language_and_zone(lang, zone)
     if lang == SOURCE_LANGUAGE:
-        return Words(lang, zone)
+        return Words(lang, zone, fingerprint=f"{lang} {zone}")
     paths = sorted((folder / lang / "LC_MESSAGES").glob("*.po"))
     if not paths:
         raise WordsError("No catalogue for the language '%(lang)s': %(folder)s has no .po file in %(lang)s/LC_MESSAGES",
@@ -132,7 +135,8 @@ def load_words(folder: Path, lang: str, *, zone: str = "UTC", strict: bool = Fal
     first, *others = [_read_catalogue(path, lang) for path in paths]
     for catalogue in (*others, last):
         first.add_fallback(catalogue)
-    return Words(lang, zone, first, last.missing)
+    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
+    return Words(lang, zone, first, last.missing, f"{lang} {zone} {digest}")
 
 
 def _check_language_and_zone(lang: str, zone: str) -> None:

@@ -1,0 +1,1 @@
+"""Tables and words to figures: the only folder that knows Altair and the Vega renderer."""

@@ -1,0 +1,82 @@
+"""Figures by the content of what they are made from: a build draws only what has changed."""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from roofbook.charts.draw import library_versions, live_spec, static_svgs
+from roofbook.charts.figure import Column, Figure, Key, Table, checked
+from roofbook.words import Words
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with its static pictures, by width, and the chart that the browser makes live."""
+
+    figure: Figure
+    svgs: dict[str, str]
+    live: dict[str, Any]
+
+
+class FigureCache:
+    """Draws figures, or takes them from a folder of earlier drawings (None: no folder, every figure is drawn)."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.drawn = 0
+        """How many figures were really drawn."""
+
+    def draw(self, build: Callable[..., Figure], words: Words, /, **inputs: object) -> Drawn:
+        """Return ``build(words=words, **inputs)``, drawn; *inputs* are values whose repr tells them whole.
+
+        Raises PageError where the figure cannot be drawn.
+        """
+        key = _key(build, words, inputs)
+        path = self._folder / key[:2] / f"{key}.json" if self._folder else None
+        if path and path.is_file():
+            return _from_json(json.loads(path.read_text(encoding="utf-8")))
+        figure = checked(build(words=words, **inputs))
+        drawn = Drawn(figure, static_svgs(figure.spec), live_spec(figure.spec))
+        self.drawn += 1
+        if path:
+            _write(path, json.dumps(asdict(drawn), ensure_ascii=False))
+        return drawn
+
+
+def _key(build: Callable[..., Figure], words: Words, inputs: dict[str, object]) -> str:
+    told = "\n".join(f"{name}={value!r}" for name, value in sorted(inputs.items()))
+    parts = (_code(), library_versions(), words.fingerprint, build.__module__, build.__qualname__, told)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Return a digest of the code that draws: an edited chart is drawn anew."""
+    folder = Path(inspect.getfile(Drawn)).parent
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write whole or not at all; a cache that cannot be written is no reason to fail."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        return
+
+
+def _from_json(kept: dict[str, Any]) -> Drawn:
+    figure = kept["figure"]
+    table = Table(
+        tuple(Column(**column) for column in figure["table"]["columns"]),
+        tuple(tuple(row) for row in figure["table"]["rows"]),
+    )
+    legend = tuple(Key(**key) for key in figure["legend"])
+    return Drawn(Figure(**{**figure, "table": table, "legend": legend}), kept["svgs"], kept["live"])

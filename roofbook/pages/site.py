@@ -1,0 +1,66 @@
+"""A finished site in one language, before any site builder has seen it."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: *uri* ends in .md and is the same in every language; *figures* by the anchor that holds their place.
+
+    *title* and *label* (its name in the navigation) are HTML.
+    """
+
+    uri: str
+    title: str
+    label: str
+    markdown: str
+    figures: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Section:
+    """A group of pages in the navigation; *title* is HTML."""
+
+    title: str
+    pages: tuple[Page, ...]
+
+
+@dataclass(frozen=True)
+class Site:
+    """All pages of one language in the order of the navigation, and the files that stand beside them.
+
+    *assets* belong to the site as a whole: they are published once, at the root, whatever the number of languages.
+    """
+
+    lang: str
+    navigation: tuple[Page | Section, ...]
+    assets: Mapping[str, bytes | Path]
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        groups = (entry.pages if isinstance(entry, Section) else (entry,) for entry in self.navigation)
+        return tuple(page for group in groups for page in group)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Relative addresses as they are seen from one page: they hold on a server, below any path, and from a folder."""
+
+    uri: str
+    lang_folder: str
+    """"" for the main language, else its code."""
+
+    def page(self, uri: str) -> str:
+        """Return the address of the page *uri* of the same language."""
+        return self._relative(posixpath.join(self.lang_folder, uri.removesuffix(".md") + ".html"))
+
+    def asset(self, path: str) -> str:
+        """Return the address of an asset at the site's root."""
+        return self._relative(path)
+
+    def _relative(self, target: str) -> str:
+        here = posixpath.dirname(posixpath.join(self.lang_folder, self.uri))
+        return posixpath.relpath(target, here or ".")
