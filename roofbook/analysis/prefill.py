@@ -220,7 +220,8 @@ def _timed(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     clock = "server" if len(finished) and finished["server_prefill_ms"].notna().all() else "client"
     times = finished["server_prefill_ms" if clock == "server" else "ttft_ms"]
     kept = finished.assign(tokens=finished["prompt_tokens"], time_ms=times)
-    return kept[kept["time_ms"].gt(0).fillna(False)], clock
+    usable = kept["time_ms"].gt(0).fillna(False) & kept["time_ms"].lt(np.inf).fillna(False)
+    return kept[usable], clock
 
 
 def _lengths(timed: pd.DataFrame) -> tuple[Length, ...]:

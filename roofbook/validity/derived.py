@@ -1,5 +1,6 @@
 """What follows from one row's columns, with its nulls: the figures that rules and tables share."""
 
+import math
 from typing import Any, cast
 
 import pandas as pd
@@ -9,12 +10,18 @@ from roofbook.units import MS_PER_S
 
 
 def records(rows: pd.DataFrame) -> list[Row]:
-    """Return the rows as plain values, null as None; one without an ``order_index`` gets its position."""
+    """Return the rows as plain values; null, and what is no number, is None.
+
+    A row without an ``order_index`` gets its position.
+    """
     plain = cast("list[dict[str, Any]]", rows.astype(object).where(rows.notna(), None).to_dict("records"))
-    return [
-        row if row.get("order_index") is not None else row | {"order_index": position}
-        for position, row in enumerate(plain)
-    ]
+    for position, row in enumerate(plain):
+        for name, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                row[name] = None
+        if row.get("order_index") is None:
+            row["order_index"] = position
+    return plain
 
 
 def is_judged(row: Row) -> bool:
