@@ -64,6 +64,8 @@ class ServerFacts:
     """Column -> what the plan states, where the server or its process says something else."""
     reading: Reading | None = None
     """The model as the server, and its file where that is readable, describe it."""
+    unread: str | None = None
+    """Why that description could not be read."""
     host_is_server: bool | None = None
 
     def learn(self, source: Source, **columns: Any) -> "ServerFacts":
@@ -109,4 +111,5 @@ class ServerFacts:
             "models": [{**asdict(listed), "name": clean.model_name(listed.name)} for listed in self.models],
             "model": described,
             "model_name": columns["model"],
+            "unread": None if self.unread is None else clean.line(self.unread),
         }

@@ -15,7 +15,8 @@ from collect.scrub import of_this_process
 from collect.server import llamacpp, ollama, openai, process
 from collect.server.ask import Asker
 from collect.server.facts import Api, ListedModel, ServerFacts
-from roofbook.errors import ModelError, ServerError
+from roofbook.errors import ModelError, ReaderError, ServerError
+from roofbook.readers import read_llamacpp, read_ollama, with_gguf_at_its_path
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,10 @@ def inspect(
     naming those it has.
     """
     ask = Asker(_base(url), key)
+    if api in ("openai", "sse") and _has_its_own_path(ask, api):
+        # A front of somebody's own, with no list of models: what is known is what the plan says.
+        bare = ServerFacts(api=api, url=ask.url, model=model, host_is_server=_is_here(ask.url))
+        return bare.states(stated or {})
     kind, found = _recognised(ask)
     # Every one of these servers speaks OpenAI's API too; the other APIs are one server's own.
     if api not in (None, "openai", "sse", found.api):
@@ -91,7 +96,7 @@ def inspect(
     facts = kind.describe(ask, replace(found, api=api or found.api, model=name, host_is_server=_is_here(ask.url)))
     if facts.host_is_server:
         facts = _with_process(ask, facts)
-    return facts.states(stated or {})
+    return _with_reading(ask, facts).states(stated or {})
 
 
 def of_engine(engine: Engine, *, stated: Mapping[str, Any] | None = None) -> ServerFacts:
@@ -154,6 +159,34 @@ def _recognised(ask: Asker) -> tuple[_Kind, ServerFacts]:
         "Something answers at %(url)s, but it is no LLM server that this program knows (asked for /props, /api/version "
         "and /v1/models)",
         url=url,
+    )
+
+
+def _has_its_own_path(ask: Asker, api: Api) -> bool:
+    if api == "sse":
+        return ask.get("/").status is not None
+    # A path that wants a POST says so to a GET; it is there, then, though the list of models is not.
+    return ask.get("/v1/models").status == 404 and ask.get("/v1/chat/completions").status in (400, 405, 422)
+
+
+def _with_reading(ask: Asker, facts: ServerFacts) -> ServerFacts:
+    """Add what the server says of the model's shape; a description that cannot be read is a fact less, no failure."""
+    try:
+        if facts.server == "llama.cpp":
+            props = ask.get("/props").json()
+            reading = read_llamacpp(ask.get("/v1/models").json(), props, model=facts.model)
+            if facts.host_is_server:
+                reading = with_gguf_at_its_path(reading, props)
+        elif facts.server == "ollama":
+            show = ask.post("/api/show", {"model": facts.model}).json()
+            reading = read_ollama(show, name=facts.model, digest=facts.model_digest)
+        else:
+            return facts
+    except ReaderError as problem:
+        return replace(facts, unread=str(problem))
+    tensors = reading.model.tensors
+    return replace(facts, reading=reading).learn(
+        "api", weights_bytes=tensors.total_bytes, quantization=tensors.quantization
     )
 
 
