@@ -12,9 +12,10 @@ import pandas as pd
 from roofbook.record import Row
 from roofbook.validity import host, physics, prompt, server, stream, whole
 from roofbook.validity.derived import is_judged, records
-from roofbook.validity.finding import KINDS, MEASURES, Finding, Known, Measure
+from roofbook.validity.finding import KINDS, MEASURES, Finding, Measure
+from roofbook.validity.known import Known, known_of
 
-__all__ = ["KINDS", "MEASURES", "Finding", "Known", "Measure", "clean", "findings", "records"]
+__all__ = ["KINDS", "MEASURES", "Finding", "Known", "Measure", "clean", "findings", "known_of", "records"]
 
 _ROW_RULES = (
     prompt.cached, prompt.truncated, stream.output, stream.answer, stream.buffering, stream.clock, server.partial_gpu,

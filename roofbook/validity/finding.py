@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from roofbook.record import Row
-from roofbook.theory.shapes import Machine, Model
 
 Measure = Literal["prefill", "ttft", "tpot", "e2e"]
 """What a row is measured for: server's prefill time, time to first token, time per output token, end to end."""
@@ -84,13 +83,3 @@ def of_point(kind: str, rows: list[Row], /, **values: Value) -> Finding:
     """Return a finding about the rows of one point as a whole."""
     first = rows[0]
     return Finding(kind, first.get("run_id"), first.get("experiment"), first.get("point"), values=values)
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known besides the rows, by the rows' own names; a rule that lacks what it needs says nothing."""
-
-    models: Mapping[str, Model] = field(default_factory=dict[str, Model])
-    """By the row's ``model``."""
-    machines: Mapping[str, Machine] = field(default_factory=dict[str, Machine])
-    """By the row's ``machine``."""

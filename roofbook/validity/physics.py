@@ -9,7 +9,8 @@ from roofbook.theory.roofline import datasheet_rates, implied_flops_per_s, measu
 from roofbook.theory.shapes import Machine, Model
 from roofbook.units import GIB
 from roofbook.validity.derived import decode_tok_per_s, is_ok
-from roofbook.validity.finding import Finding, Known, Measure, of_row
+from roofbook.validity.finding import Finding, Measure, of_row
+from roofbook.validity.known import Known
 
 MEASURED_MARGIN: Final = 2.0
 """Where only a benchmark of the machine is known, not its datasheet: no benchmark misses half of what is there."""
@@ -30,8 +31,7 @@ def above_peaks(rows: list[Row], known: Known) -> Iterator[Finding]:
     Most often the prompt came from a cache of which the server says nothing, in whole or in part.
     """
     for row in rows:
-        model = known.models.get(row.get("model") or "")
-        machine = known.machines.get(row.get("machine") or "")
+        model, machine = known.model(row), known.machine(row)
         if model is not None and machine is not None and is_ok(row):
             yield from _compute(row, model, machine)
             yield from _bandwidth(row, model, machine)
