@@ -5,21 +5,21 @@ each with its own search index and sitemap below /CODE/.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from mkdocs.commands.build import build
-from mkdocs.config import load_config
+from mkdocs.config import load_config  # pyright: ignore[reportUnknownVariableType] - its **kwargs are untyped
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
-from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
+from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from mkdocs.utils.templates import TemplateContext
 
 from roofbook.charts.cache import FigureCache
 from roofbook.errors import RoofbookError
@@ -27,20 +27,19 @@ from roofbook.pages.report import build_site
 from roofbook.pages.security import with_policy
 from roofbook.pages.settings import Settings, read_settings
 from roofbook.pages.site import Addresses, Section, Site
+from roofbook.pages.site import Page as ReportPage
 from roofbook.places import Places
 
 _LANGUAGE: Final = "report_language"
-"""In ``config.extra``: mkdocs keeps plugin objects between builds, so a language kept on one would leak into the next."""
+"""In ``config.extra``, because mkdocs keeps plugin objects: a language kept on one would leak into the next build."""
 
 _CACHE: Final = Path(".cache") / "roofbook"
 
 _FIGURE: Final = re.compile(r'<div id="([\w-]+)" data-figure(?:="")?></div>')
 
-log = get_plugin_logger("roofbook")
-
 
 class RoofbookConfig(Config):
-    """No options: what the report needs to know stands under ``extra`` (owner, report), where every builder can read it."""
+    """No options: what the report needs to know stands under ``extra``, where every site builder can read it."""
 
 
 class RoofbookPlugin(BasePlugin[RoofbookConfig]):
@@ -51,7 +50,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
     _site: Site
     _serving = False
 
-    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002 - mkdocs' signature
+    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
         self._serving = command == "serve"
 
     @event_priority(100)  # before the search plugin, which copies its options
@@ -63,64 +62,59 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         lang = self._lang(config)
         config.theme["language"] = lang
         config.site_name = self._settings.language(lang).site_name
-        search: Any = config.plugins.get("material/search") or config.plugins.get("search")
+        plugins = cast("dict[str, Any]", config.plugins)
+        search = plugins.get("material/search") or plugins.get("search")
         if search is not None:
             search.config.lang = [lang]
         return config
 
     def on_files(self, files: Files, /, *, config: MkDocsConfig) -> Files:
-        lang = self._lang(config)
         with _told_to_mkdocs():
-            self._site = build_site(self._places, self._settings, lang, FigureCache(self._places.root / _CACHE))
-        # Prose was rendered with the other pages: of the folder only what is no page is published as it lies there.
-        for file in list(files):
-            if file.is_documentation_page():
-                files.remove(file)
+            cache = FigureCache(self._places.root / _CACHE)
+            self._site = build_site(self._places, self._settings, self._lang(config), cache)
+        # Prose was rendered with the other pages: what is no page is published as it lies in the folder.
+        for file in files.documentation_pages():
+            files.remove(file)
         for page in self._site.pages:
             files.append(File.generated(config, page.uri, content=page.markdown))
-        if lang == self._settings.main.code:
-            for uri, content in self._site.assets.items():
-                files.append(_asset(config, uri, content))
+        for uri, content in self._site.assets.items():
+            files.append(_asset(config, uri, content))
         config.nav = [_entry(entry) for entry in self._site.navigation]
         return files
 
+    def on_env(self, env: Any, /, *, config: MkDocsConfig, **_: Any) -> Any:
+        """Let the sitemap name each page in every language."""
+        here = self._folder(self._lang(config))
+        root = (config.site_url or "").removesuffix(f"{here}/" if here else "")
+        env.globals["languages"] = [
+            {"lang": language.code, "root": root + self._below(language.code, "")}
+            for language in self._settings.languages
+        ]
+        return env
+
     def on_page_context(
-        self, context: dict[str, Any], /, *, page: Page, config: MkDocsConfig, nav: Navigation
-    ) -> dict[str, Any]:  # noqa: ARG002
+        self, context: TemplateContext, /, *, page: Page, config: MkDocsConfig, **_: Any
+    ) -> TemplateContext:
+        """Let the header link to the same page in the other languages."""
         here = self._lang(config)
         addresses = Addresses(page.file.src_uri, self._folder(here))
-        context["twins"] = [
+        cast("dict[str, Any]", context)["twins"] = [
             {
                 "lang": language.code,
                 "name": language.name,
-                "href": addresses.asset(self._twin(language.code, page.file.dest_uri)),
+                "href": addresses.asset(self._below(language.code, page.file.dest_uri)),
             }
             for language in self._settings.languages
             if language.code != here
         ]
         return context
 
-    def on_post_page(self, output: str, /, *, page: Page, config: MkDocsConfig) -> str:
-        figures = next((p.figures for p in self._site.pages if p.uri == page.file.src_uri), {})
-        filled = _FIGURE.sub(lambda place: figures[place[1]], output)
-        return filled if self._serving else with_policy(filled)
+    def on_post_page(self, output: str, /, *, page: Page, **_: Any) -> str:
+        figures = self._site.page(page.file.src_uri).figures
+        return self._protected(_FIGURE.sub(lambda place: figures[place[1]], output))
 
-    def on_post_template(self, output_content: str, /, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG002
-        if self._serving or not template_name.endswith(".html"):
-            return output_content
-        return with_policy(output_content)
-
-    def on_env(self, env: Any, /, *, config: MkDocsConfig, files: Files) -> Any:  # noqa: ARG002
-        """Let the sitemap name each page in every language."""
-        root = (config.site_url or "").removesuffix(f"{self._folder(self._lang(config))}/")
-        env.globals["languages"] = [
-            {
-                "lang": language.code,
-                "root": f"{root}{self._folder(language.code)}{'/' if self._folder(language.code) else ''}",
-            }
-            for language in self._settings.languages
-        ]
-        return env
+    def on_post_template(self, output_content: str, /, *, template_name: str, **_: Any) -> str:
+        return self._protected(output_content) if template_name.endswith(".html") else output_content
 
     @event_priority(-100)  # after the search plugin wrote this language's index
     def on_post_build(self, *, config: MkDocsConfig) -> None:
@@ -136,24 +130,31 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
             below.extra[_LANGUAGE] = language.code
             build(below)
 
-    def on_serve(self, server: LiveReloadServer, /, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:  # noqa: ARG002
-        for folder in (self._places.root / "data", self._places.root / "templates"):
-            server.watch(str(folder))
+    def on_serve(
+        self, server: LiveReloadServer, /, *, config: MkDocsConfig, builder: Callable[..., Any]  # noqa: ARG002
+    ) -> LiveReloadServer:  # fmt: skip
+        for folder in ("data", "templates"):
+            server.watch(str(self._places.root / folder))
         return server
 
     def _lang(self, config: MkDocsConfig) -> str:
-        return str(config.extra.get(_LANGUAGE, self._settings.main.code))
+        return str(cast("dict[str, Any]", config.extra).get(_LANGUAGE, self._settings.main.code))
 
     def _folder(self, lang: str) -> str:
         return "" if lang == self._settings.main.code else lang
 
-    def _twin(self, lang: str, dest_uri: str) -> str:
+    def _below(self, lang: str, uri: str) -> str:
+        """Return where *uri* of that language lies below the site's root."""
         folder = self._folder(lang)
-        return f"{folder}/{dest_uri}" if folder else dest_uri
+        return f"{folder}/{uri}" if folder else uri
+
+    def _protected(self, output: str) -> str:
+        """Add the page's policy; not while serving, where mkdocs adds a script of its own afterwards."""
+        return output if self._serving else with_policy(output)
 
 
 @contextmanager
-def _told_to_mkdocs() -> Iterator[None]:
+def _told_to_mkdocs() -> Generator[None]:
     """Turn an error of ours into the one that mkdocs prints as a line, without a stack trace."""
     try:
         yield
@@ -167,7 +168,7 @@ def _asset(config: MkDocsConfig, uri: str, content: bytes | Path) -> File:
     return File.generated(config, uri, content=content)
 
 
-def _entry(entry: Any) -> dict[str, Any]:
+def _entry(entry: ReportPage | Section) -> dict[str, Any]:
     if isinstance(entry, Section):
-        return {entry.title: [{page.title: page.uri} for page in entry.pages]}
-    return {entry.title: entry.uri}
+        return {entry.title: [{page.label: page.uri} for page in entry.pages]}
+    return {entry.label: entry.uri}

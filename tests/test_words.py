@@ -7,7 +7,7 @@ import pytest
 
 from roofbook.errors import RecordError, WordsError
 from roofbook.words import load_words
-from roofbook.words.check import complaints, extract_keys
+from roofbook.words.check import complaints, said_in
 
 HEADER = (
     'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=utf-8\\n"\n"Plural-Forms: nplurals=1; plural=0;\\n"\n\n'
@@ -142,7 +142,7 @@ def test_sentences_are_found_in_python_and_templates(tmp_path: Path) -> None:
         template='{{ say("in a template", n=3) }}{{ say_n("x", "xs", 2) }}',
     )
 
-    assert extract_keys(tmp_path) == {
+    assert said_in(tmp_path).keys == {
         ("a b",): "roofbook/said.py:1",
         ("one", "many"): "roofbook/said.py:2",
         ("later",): "roofbook/said.py:3",
@@ -196,3 +196,10 @@ def test_a_sentence_has_one_translation(tmp_path: Path) -> None:
     report_with(tmp_path, 'msgid "run"\nmsgstr "실행"\n', python='words.say("run")\n', name="report.po")
 
     assert [text for text in complaints(tmp_path, "ko") if "translated otherwise" in text] != []
+
+
+def test_a_sentence_that_cannot_be_taken_out_is_named(tmp_path: Path) -> None:
+    """An f-string is no sentence that a catalogue could hold."""
+    report_with(tmp_path, "", python='words.say(f"{1} run")\n')
+
+    assert ["said.py:1" in text and "f-string" in text for text in complaints(tmp_path, "ko")] == [True]

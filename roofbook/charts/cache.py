@@ -73,10 +73,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _from_json(kept: dict[str, Any]) -> Drawn:
-    figure = kept["figure"]
+    figure: dict[str, Any] = kept["figure"]
     table = Table(
         tuple(Column(**column) for column in figure["table"]["columns"]),
         tuple(tuple(row) for row in figure["table"]["rows"]),
     )
-    legend = tuple(Key(**key) for key in figure["legend"])
-    return Drawn(Figure(**{**figure, "table": table, "legend": legend}), kept["svgs"], kept["live"])
+    figure |= {"table": table, "legend": tuple(Key(**key) for key in figure["legend"])}
+    return Drawn(Figure(**figure), kept["svgs"], kept["live"])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -44,7 +45,7 @@ def vega_bundle() -> str:
 
 def library_versions() -> str:
     """Return the versions that a drawing depends on."""
-    return f"vl-convert {vl_convert.__version__}, Vega {vl_convert.get_vega_version()}"
+    return f"vl-convert {version('vl-convert-python')}, altair {version('altair')}"
 
 
 def _static_svg(spec: Mapping[str, Any], width_px: int) -> str:

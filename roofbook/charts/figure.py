@@ -14,7 +14,7 @@ MAX_ROWS: Final = 2_000
 
 Value = str | int | float | None
 
-Swatch = Literal["dot", "hollow", "line", "dashed", "band", "range"]
+Swatch = Literal["dot", "hollow", "small", "line", "dashed", "band", "range"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,10 @@ class Figure:
 
 
 def checked(figure: Figure) -> Figure:
-    """Return *figure* if it can be drawn. Raises PageError for more than MAX_ROWS rows and for numbers that are none."""
+    """Return *figure* if it can be drawn.
+
+    Raises PageError for more than MAX_ROWS rows, and for numbers that are none.
+    """
     if len(figure.table.rows) > MAX_ROWS:
         raise PageError(
             "The figure '%(name)s' would have %(rows)d rows, more than %(most)d: aggregate them before",

@@ -1,13 +1,13 @@
 """The prefill curve: time to read a prompt over its length, the fitted law, and how sure it is."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import altair as alt
 
 from roofbook.analysis.prefill import Candidate, Curve, Length
 from roofbook.charts.figure import Column, Figure, Key, Table
-from roofbook.charts.style import INK, MUTED, PAPER, subject_colour
+from roofbook.charts.style import MUTED, PAPER, subject_colour
 from roofbook.units import MS_PER_S
 from roofbook.words import Words
 
@@ -19,12 +19,21 @@ _SECONDS_FROM_MS: Final = 2_000
 
 Point = dict[str, Any]
 
+Role = Literal["fitted", "unseen", "doubtful"]
+
 
 def prefill_figure(*, words: Words, curve: Curve, doubtful: Sequence[Length], colour: int) -> Figure:
-    """Return the curve of one subject: *curve*'s lengths filled, the *doubtful* ones hollow, the law with its band."""
-    scale = _Scale(words, curve, doubtful)
-    points = [scale.point(length, doubt=False) for length in curve.lengths]
-    points += [scale.point(length, doubt=True) for length in doubtful]
+    """Return the curve of one subject: its lengths and the law with its band.
+
+    Filled are the lengths that were fitted, smaller those that the fit never saw, hollow the *doubtful* ones.
+    """
+    shown: list[tuple[Role, Length]] = [
+        *(("fitted", length) for length in curve.lengths),
+        *(("unseen", unseen.length) for unseen in curve.unseen),
+        *(("doubtful", length) for length in doubtful),
+    ]
+    scale = _Scale(words, shown)
+    points = [scale.point(role, length) for role, length in shown]
     layers = [_whiskers(points, colour), _dots(points, scale, words, colour)]
     if curve.chosen is not None:
         layers = [*_law(curve.chosen, scale, colour), *layers]
@@ -32,9 +41,9 @@ def prefill_figure(*, words: Words, curve: Curve, doubtful: Sequence[Length], co
         name="prefill",
         title=message(words, curve),
         description=_description(words, curve),
-        caption=_caption(words, curve, doubtful),
-        legend=_legend(words, curve, doubtful, colour),
-        table=_table(words, curve, doubtful),
+        caption=_caption(words, curve, shown),
+        legend=_legend(words, curve, shown, colour),
+        table=_table(words, curve, shown),
         spec=alt.layer(*layers).to_dict(),
     )
 
@@ -56,9 +65,12 @@ def message(words: Words, curve: Curve) -> str:
             ms=words.significant(curve.chosen.fit.value(longest.tokens) / longest.tokens),
         )
     return words.say(
-        "Prefill grows faster than the prompt: at %(long)s tokens, each token takes %(percent)s %% longer than at %(short)s",
-        long=words.number(longest.tokens), short=words.number(curve.lengths[0].tokens), percent=words.number(100 * growth),
-    )  # fmt: skip
+        "Prefill grows faster than the prompt: "
+        "at %(long)s tokens, each token takes %(percent)s %% longer than at %(short)s",
+        long=words.number(longest.tokens),
+        short=words.number(curve.lengths[0].tokens),
+        percent=words.number(100 * growth),
+    )
 
 
 def _growth(chosen: Candidate, lengths: Sequence[Length]) -> float | None:
@@ -72,11 +84,10 @@ def _growth(chosen: Candidate, lengths: Sequence[Length]) -> float | None:
 class _Scale:
     """The unit of the time axis, and lengths as the points that it shows."""
 
-    def __init__(self, words: Words, curve: Curve, doubtful: Sequence[Length]) -> None:
-        shown = [*curve.lengths, *doubtful]
+    def __init__(self, words: Words, shown: Sequence[tuple[Role, Length]]) -> None:
         self._words = words
-        self.in_seconds = max((length.high_ms for length in shown), default=0) >= _SECONDS_FROM_MS
-        self.longest = max((length.tokens for length in shown), default=1.0)
+        self.in_seconds = max((length.high_ms for _, length in shown), default=0) >= _SECONDS_FROM_MS
+        self.longest = max((length.tokens for _, length in shown), default=1.0)
         unit = words.say("Prefill time (s)") if self.in_seconds else words.say("Prefill time (ms)")
         self.x = alt.X("tokens").type("quantitative").title(words.say("Prompt length (tokens)"))
         self.x = self.x.axis(format=",~r", tickCount=8).scale(zero=True, nice=False, domainMax=self.longest * 1.04)
@@ -85,14 +96,14 @@ class _Scale:
     def time(self, ms: float) -> float:
         return ms / MS_PER_S if self.in_seconds else ms
 
-    def point(self, length: Length, *, doubt: bool) -> Point:
+    def point(self, role: Role, length: Length) -> Point:
         words = self._words
         return {
             "tokens": length.tokens,
             "time": self.time(length.prefill_ms),
             "low": self.time(length.low_ms),
             "high": self.time(length.high_ms),
-            "doubt": doubt,
+            "role": role,
             "told_tokens": words.number(length.tokens),
             "told_time": time_text(words, length.prefill_ms),
             "told_rate": words.say("%(rate)s tok/s", rate=words.significant(length.tok_per_s)),
@@ -103,10 +114,14 @@ class _Scale:
 def _law(chosen: Candidate, scale: _Scale, colour: int) -> list[alt.Chart]:
     steps = [scale.longest * 1.04 * step / _STEPS for step in range(_STEPS + 1)]
     law = [
-        {"tokens": tokens, "time": scale.time(band.mid), "low": scale.time(max(band.low, 0)), "high": scale.time(band.high)}
-        for tokens in steps
-        for band in [chosen.fit.mean_band(tokens)]
-    ]  # fmt: skip
+        {
+            "tokens": tokens,
+            "time": scale.time(band.mid),
+            "low": scale.time(max(band.low, 0)),
+            "high": scale.time(band.high),
+        }
+        for tokens, band in ((tokens, chosen.fit.mean_band(tokens)) for tokens in steps)
+    ]
     drawn = alt.Chart(alt.InlineData(values=law))
     hue = alt.value(subject_colour(colour))
     band = drawn.mark_area(opacity=0.16, clip=True).encode(
@@ -148,24 +163,30 @@ def _dots(points: list[Point], scale: _Scale, words: Words, colour: int) -> alt.
     ]
     return (
         alt.Chart(alt.InlineData(values=points))
-        .mark_point(size=75, strokeWidth=2, shape="circle", opacity=1)
+        .mark_point(strokeWidth=2, shape="circle", opacity=1)
         .encode(
             x=scale.x,
             y=scale.y,
             stroke=alt.value(hue),
-            fill=alt.when(alt.datum.doubt).then(alt.value(PAPER)).otherwise(alt.value(hue)),
+            fill=alt.when(alt.datum.role == "doubtful").then(alt.value(PAPER)).otherwise(alt.value(hue)),
+            size=alt.when(alt.datum.role == "unseen").then(alt.value(18)).otherwise(alt.value(75)),
             tooltip=[alt.Tooltip(field).type("nominal").title(title) for field, title in told],
         )
     )
 
 
-def _legend(words: Words, curve: Curve, doubtful: Sequence[Length], colour: int) -> tuple[Key, ...]:
+def _legend(words: Words, curve: Curve, shown: Sequence[tuple[Role, Length]], colour: int) -> tuple[Key, ...]:
     hue = subject_colour(colour)
-    keys = [Key("dot", hue, words.say("Measured: median at one length"))]
-    if any(length.low_ms < length.high_ms for length in [*curve.lengths, *doubtful]):
+    roles = {role for role, _ in shown}
+    keys: list[Key] = []
+    if "fitted" in roles:
+        keys.append(Key("dot", hue, words.say("Measured: median at one length")))
+    if any(length.low_ms < length.high_ms for _, length in shown):
         keys.append(Key("range", hue, words.say("Lowest to highest")))
-    if doubtful:
-        keys.append(Key("hollow", hue, words.say("In doubt, not fitted")))
+    if "unseen" in roles:
+        keys.append(Key("small", hue, words.say("Measured elsewhere, not used for the fit")))
+    if "doubtful" in roles:
+        keys.append(Key("hollow", hue, words.say("In doubt, not used for the fit")))
     if curve.chosen is not None:
         keys.append(Key("line", hue, words.say("Fitted law")))
         keys.append(Key("band", hue, words.say("Its 95 %% interval")))
@@ -179,15 +200,18 @@ def _description(words: Words, curve: Curve) -> str:
         return words.say("An empty chart: no prefill time could be measured.")
     first, last = curve.lengths[0], curve.lengths[-1]
     return words.say(
-        "Scatter chart. From %(short)s to %(long)s prompt tokens, prefill time rises from %(low)s to %(high)s. %(message)s.",
-        short=words.number(first.tokens), long=words.number(last.tokens),
-        low=time_text(words, first.prefill_ms), high=time_text(words, last.prefill_ms), message=message(words, curve),
-    )  # fmt: skip
+        "Scatter chart. From %(short)s to %(long)s prompt tokens, "
+        "prefill time rises from %(low)s to %(high)s. %(message)s.",
+        short=words.number(first.tokens),
+        long=words.number(last.tokens),
+        low=time_text(words, first.prefill_ms),
+        high=time_text(words, last.prefill_ms),
+        message=message(words, curve),
+    )
 
 
-def _caption(words: Words, curve: Curve, doubtful: Sequence[Length]) -> str:
-    shown = [*curve.lengths, *doubtful]
-    rows = sum(length.rows for length in shown)
+def _caption(words: Words, curve: Curve, shown: Sequence[tuple[Role, Length]]) -> str:
+    rows = sum(length.rows for _, length in shown)
     parts = [
         words.say_n("%(points)s points from %(n)d row.", "%(points)s points from %(n)d rows.", rows, points=len(shown))
     ]
@@ -195,12 +219,10 @@ def _caption(words: Words, curve: Curve, doubtful: Sequence[Length]) -> str:
         parts.append(
             words.say("The server reports no prefill time, so the client's time to the first token stands for it.")
         )
-    if doubtful:
-        parts.append(words.say_n("%(n)d point is in doubt.", "%(n)d points are in doubt.", len(doubtful)))
     return " ".join(parts)
 
 
-def _table(words: Words, curve: Curve, doubtful: Sequence[Length]) -> Table:
+def _table(words: Words, curve: Curve, shown: Sequence[tuple[Role, Length]]) -> Table:
     columns = (
         Column("prompt_tokens", words.say("Prompt tokens")),
         Column("requests", words.say("n (requests)")),
@@ -210,7 +232,9 @@ def _table(words: Words, curve: Curve, doubtful: Sequence[Length]) -> Table:
         Column("prompt_tok_per_s", words.say("Reading speed (tok/s)"), 1),
         Column("fitted_ms", words.say("Fitted law (ms)")),
         Column("fitted_over_measured_percent", words.say("Law against measured (%%)"), 1),
+        Column("used", words.say("Used for the fit"), None),
     )
+    roles = {"fitted": words.say("yes"), "unseen": words.say("no"), "doubtful": words.say("no, in doubt")}
     law = curve.chosen.fit if curve.chosen else None
     rows = [
         (
@@ -222,8 +246,9 @@ def _table(words: Words, curve: Curve, doubtful: Sequence[Length]) -> Table:
             length.tok_per_s,
             law.value(length.tokens) if law else None,
             100 * (law.value(length.tokens) / length.prefill_ms - 1) if law else None,
+            roles[role],
         )
-        for length in [*curve.lengths, *doubtful]
+        for role, length in shown
     ]
     return Table(columns, tuple(rows))
 

@@ -1,4 +1,4 @@
-"""How every chart looks: colours are CSS variables of the page, so that light, dark and print need no second drawing."""
+"""How every chart looks: colours are CSS variables of the page, so light, dark and print need no second drawing."""
 
 from typing import Any, Final
 
@@ -38,8 +38,17 @@ CONFIG: Final[dict[str, Any]] = {
         "labelPadding": 6,
         "labelLimit": 400,
     },
-    "axisX": {"grid": False, "labelFlush": False, "labelOverlap": "greedy"},
-    "axisY": {"domain": False, "ticks": False, "titleAnchor": "start", "titleAngle": 0, "titleAlign": "left"},
+    "axisX": {"grid": False, "labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 8},
+    # The unit of y stands above the axis, where it reads without turning one's head.
+    "axisY": {
+        "domain": False,
+        "ticks": False,
+        "titleAngle": 0,
+        "titleAlign": "left",
+        "titleBaseline": "bottom",
+        "titleX": 0,
+        "titleY": -10,
+    },
 }
 
 

@@ -5,27 +5,27 @@ from pathlib import Path
 from typing import Final
 
 from roofbook.pages.escape import slug
-from roofbook.pages.subjects import Subject
+from roofbook.pages.subjects import SubjectView
 
 _FOLDER: Final = "data"
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _RUNS_AS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-def run_files(subject: Subject) -> dict[str, Path]:
+def run_files(view: SubjectView) -> dict[str, Path]:
     """Return the parquet files of the subject's runs, by the address they are published at."""
-    return {f"{_FOLDER}/{_file_name(run.path)}": run.path for run in subject.runs}
+    return {f"{_FOLDER}/{_file_name(run.path)}": run.path for run in view.runs}
 
 
-def row_files(subject: Subject) -> dict[str, bytes]:
+def row_files(view: SubjectView) -> dict[str, bytes]:
     """Return the subject's rows as CSV, by address; empty cells are unknown, columns without any value are left out."""
-    rows = subject.rows.dropna(axis="columns", how="all").copy()
+    rows = view.subject.rows.dropna(axis="columns", how="all").copy()
     for column in rows.columns:
         if rows[column].dtype == "string":
             # A spreadsheet would run such a text as a formula.
             formula = rows[column].str.startswith(_RUNS_AS_FORMULA, na=False)
             rows.loc[formula, column] = "'" + rows.loc[formula, column]
-    return {f"{_FOLDER}/{subject.slug}.csv": rows.to_csv(index=False, lineterminator="\n").encode()}
+    return {f"{_FOLDER}/{view.slug}.csv": rows.to_csv(index=False, lineterminator="\n").encode()}
 
 
 def _file_name(path: Path) -> str:

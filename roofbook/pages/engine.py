@@ -17,7 +17,7 @@ from jinja2 import (
 from markupsafe import Markup
 
 from roofbook.errors import PageError, RoofbookError
-from roofbook.pages.escape import json_in_html, slug, text
+from roofbook.pages.escape import json_in_html, text
 from roofbook.words import Words
 
 _TEMPLATES: Final = (".j2", ".md")
@@ -40,18 +40,19 @@ class Engine:
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        names: dict[str, Any] = dict(
-            lang=words.lang,
-            say=self._say,
-            say_n=self._say_n,
-            strong=lambda value: Markup("<strong>") + text(value) + Markup("</strong>"),
-            number=words.number,
-            significant=words.significant,
-            date=words.date,
-            moment=words.moment,
-            json=json_in_html,
-            slug=slug,
-        )
+        names: dict[str, Any] = {
+            "lang": words.lang,
+            "words": words,
+            "say": self._say,
+            "say_n": self._say_n,
+            "strong": _strong,
+            "number": words.number,
+            "significant": words.significant,
+            "day": words.day,
+            "date": words.date,
+            "moment": words.moment,
+            "json": json_in_html,
+        }
         cast("dict[str, Any]", self._environment.globals).update(names)
 
     def render(self, template: str, context: Mapping[str, Any], **where: str) -> str:
@@ -81,6 +82,10 @@ class Engine:
 
     def _say_n(self, one: str, many: str, n: int, /, **values: object) -> Markup:
         return Markup(self._words.say_n(one, many, n, **_escaped(values)))
+
+
+def _strong(value: object) -> Markup:
+    return Markup("<strong>") + text(value) + Markup("</strong>")
 
 
 def _escaped(values: Mapping[str, object]) -> dict[str, object]:

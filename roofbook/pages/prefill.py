@@ -6,53 +6,73 @@ from typing import Any, Final
 import pandas as pd
 
 from roofbook.analysis.prefill import Curve, prefill_curve
+from roofbook.analysis.subjects import curve_of
 from roofbook.charts.cache import FigureCache
 from roofbook.charts.figure import Column, Table
 from roofbook.charts.prefill import prefill_figure, time_text
-from roofbook.pages.subjects import Subject
+from roofbook.pages.doubts import by_kind, name_of
+from roofbook.pages.subjects import SubjectView
+from roofbook.validity import Finding, clean
 from roofbook.words import Words
 
 SHOWN_ROWS: Final = 200
 """More rows than this are looked at in the file, not on the page."""
 
 
-def context(subject: Subject, words: Words, figures: FigureCache) -> dict[str, Any]:
+def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, Any]:
     """Return what the template ``prefill.md.j2`` shows."""
-    rows = curve_rows(subject)
-    curve = prefill_curve(rows)
+    rows = _curve_rows(view)
+    found = _about(rows, view.found)
+    curve = curve_of(view.subject, view.found)
+    doubtful = rows[~clean(rows, found, "prefill")]
+    drawn = figures.draw(
+        prefill_figure, words, curve=curve, doubtful=prefill_curve(doubtful).lengths, colour=view.colour
+    )
     return {
-        "title": words.say("Prefill: %(subject)s", subject=subject.title(words)),
+        "title": words.say("Prefill: %(subject)s", subject=view.title(words)),
         "curve": curve,
         "law": curve.chosen,
         "longest": curve.longest,
         "longest_time": time_text(words, curve.longest.prefill_ms) if curve.longest else None,
-        "drawn": [figures.draw(prefill_figure, words, curve=curve, doubtful=(), colour=subject.colour)],
-        "rows": rows,
-        "row_table": row_table(rows.head(SHOWN_ROWS), words),
+        "drawn": [drawn],
+        "row_table": _row_table(rows.head(SHOWN_ROWS), found, words),
         "rows_hidden": max(0, len(rows) - SHOWN_ROWS),
+        "failed": int((~rows["status"].eq("ok").fillna(False)).sum()),
+        "doubts": by_kind([finding for finding in found if "prefill" in finding.spoils], words),
+        "notes": by_kind([finding for finding in found if "prefill" not in finding.spoils], words),
         "coefficients": _coefficients(curve, words),
         "left_out": _left_out(curve, words),
     }
 
 
-def curve_rows(subject: Subject) -> pd.DataFrame:
+def _curve_rows(view: SubjectView) -> pd.DataFrame:
     """Return the rows of the curve: measured, of kind prefill_curve, in the order of their lengths."""
-    rows = subject.rows
+    rows = view.subject.rows
     wanted = rows["kind"].eq("prefill_curve").fillna(False) & rows["phase"].eq("measured").fillna(False)
     return rows[wanted].sort_values(["prompt_tokens", "order_index"], kind="stable", na_position="last")
 
 
-def row_table(rows: pd.DataFrame, words: Words) -> Table:
+def _about(rows: pd.DataFrame, found: Sequence[Finding]) -> list[Finding]:
+    """Return the doubts about single rows of *rows*."""
+    keys = set(zip(rows["run_id"], rows["order_index"], strict=True))
+    return [finding for finding in found if (finding.run_id, finding.order_index) in keys]
+
+
+def _row_table(rows: pd.DataFrame, found: Sequence[Finding], words: Words) -> Table:
     """Return *rows* as they are, for people: one row a request, or a publication's median over several."""
     columns = (
         Column("prompt_tokens", words.say("Prompt tokens")),
-        Column("aggregate_of", words.say("n (requests)")),
+        Column("requests", words.say("n (requests)")),
         Column("server_prefill_ms", words.say("Prefill (ms)"), 1),
         Column("ttft_ms", words.say("TTFT (ms)"), 1),
         Column("output_tokens", words.say("Output tokens")),
         Column("context_limit_tokens", words.say("Context limit (tokens)")),
         Column("status", words.say("Outcome"), None),
+        Column("noted", words.say("Noted"), None),
     )
+    doubts: dict[tuple[Any, Any], list[str]] = {}
+    for finding in found:
+        doubts.setdefault((finding.run_id, finding.order_index), []).append(name_of(finding, words))
     table = [
         (
             _number(row["prompt_tokens"]),
@@ -61,7 +81,8 @@ def row_table(rows: pd.DataFrame, words: Words) -> Table:
             _number(row["ttft_ms"]),
             _number(row["output_tokens"]),
             _number(row["context_limit_tokens"]),
-            str(row["status"]) if not pd.isna(row["status"]) else None,
+            None if pd.isna(row["status"]) else str(row["status"]),
+            ", ".join(dict.fromkeys(doubts.get((row["run_id"], row["order_index"]), []))),
         )
         for row in rows.to_dict("records")
     ]
@@ -89,15 +110,14 @@ def _coefficients(curve: Curve, words: Words) -> list[dict[str, str]]:
     return told
 
 
-def _left_out(curve: Curve, words: Words) -> Sequence[tuple[str, str, str]]:
+def _left_out(curve: Curve, words: Words) -> list[tuple[str, str, str]]:
     """Return the fit's lengths, each with what the law says of it and what the law of the others would have said."""
     if curve.chosen is None or curve.chosen.left_out is None:
-        return ()
+        return []
+    errors = zip(curve.lengths, curve.chosen.fit.residuals, curve.chosen.left_out, strict=True)
     return [
         (words.number(length.tokens), _percent(words, residual), _percent(words, left_out))
-        for length, residual, left_out in zip(
-            curve.lengths, curve.chosen.fit.residuals, curve.chosen.left_out, strict=True
-        )
+        for length, residual, left_out in errors
     ]
 
 

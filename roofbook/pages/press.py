@@ -44,18 +44,12 @@ class Press:
         """Return a page that is written as prose, and its place among the others (``order`` in its front matter)."""
         drawn: list[Drawn] = list(context.get("drawn", ()))
         text = self._engine.render(template, {**self._frame(uri, drawn), **context}, page=uri)
-        front = _FRONT_MATTER.match(text)
-        try:
-            meta = yaml.safe_load(front[1]) if front else {}
-            order = int(meta.get("order", 0))
-        except (yaml.YAMLError, AttributeError, TypeError, ValueError) as problem:
-            raise PageError("%(template)s: its front matter is no YAML", template=template) from problem
+        meta = _front_matter(text, template)
         heading = _HEADING.search(text)
         title = str(meta.get("title") or (heading[1] if heading else uri))
-        page = Page(
-            uri, plain_title(title), plain_title(str(meta.get("label") or title)), text, self._figures(uri, drawn)
-        )
-        return page, order
+        label = str(meta.get("label") or title)
+        page = Page(uri, plain_title(title), plain_title(label), text, self._figures(uri, drawn))
+        return page, int(meta.get("order") or 0)
 
     def _frame(self, uri: str, drawn: list[Drawn]) -> dict[str, Any]:
         addresses = Addresses(uri, self._folder)
@@ -66,7 +60,7 @@ class Press:
                 raise PageError(
                     "No figure '%(name)s'; there are: %(known)s", name=name, known=", ".join(anchors) or "none"
                 )
-            return Markup('\n<div id="{}" data-figure></div>\n').format(anchors[name])
+            return Markup(f"\n{figure_place(anchors[name])}\n")
 
         return {
             "page": addresses.page,
@@ -86,6 +80,20 @@ class Press:
             )
             for one in drawn
         }
+
+
+def _front_matter(text: str, template: str) -> dict[str, Any]:
+    front = _FRONT_MATTER.match(text)
+    try:
+        meta: Any = yaml.safe_load(front[1]) if front else {}
+        return {"title": meta.get("title"), "label": meta.get("label"), "order": int(meta.get("order") or 0)}
+    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as problem:
+        raise PageError("%(template)s: its front matter is no YAML", template=template) from problem
+
+
+def figure_place(anchor: str) -> str:
+    """Return what holds a figure's place in the Markdown, until the page is HTML."""
+    return f'<div id="{anchor}" data-figure></div>'
 
 
 def csv_address(uri: str, drawn: Drawn) -> str:

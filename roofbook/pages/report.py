@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from roofbook.charts.cache import FigureCache
 from roofbook.charts.draw import vega_bundle
+from roofbook.facts import load_facts
 from roofbook.pages import prefill
 from roofbook.pages.downloads import row_files, run_files
 from roofbook.pages.engine import Engine
@@ -14,14 +15,14 @@ from roofbook.pages.escape import plain_title
 from roofbook.pages.press import VEGA, Press, csv_address
 from roofbook.pages.settings import Settings
 from roofbook.pages.site import Page, Section, Site
-from roofbook.pages.subjects import Subject, subjects
+from roofbook.pages.subjects import SubjectView, subject_views
 from roofbook.places import Places
 from roofbook.record import read_runs
 from roofbook.words import Words, load_words, mark
 
 Context = dict[str, Any]
 
-TOPICS: Final[Mapping[str, tuple[str, Callable[[Subject, Words, FigureCache], Context]]]] = {
+TOPICS: Final[Mapping[str, tuple[str, Callable[[SubjectView, Words, FigureCache], Context]]]] = {
     "prefill": (mark("Prefill"), prefill.context),
 }
 """A subject's pages: the name is the template's and the address's, then its label and what it shows."""
@@ -35,12 +36,12 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     words = load_words(places.locale, lang, zone=settings.zone)
     engine = Engine((places.root / "templates", places.root / "site_src"), words)
     press = Press(engine, settings, lang)
-    found = subjects(read_runs(places.measured))
-    chapters = [_chapter(subject, words, press, figures) for subject in found]
+    views = subject_views(read_runs(places.measured), load_facts(places.facts))
+    chapters = [_chapter(view, words, press, figures) for view in views]
     home = press.page(
         "index.md",
         "pages/home.md.j2",
-        {"subjects": [chapter.card for chapter in chapters], "site_name": settings.language(lang).site_name},
+        {"cards": [chapter.card for chapter in chapters], "site_name": settings.language(lang).site_name},
         title=settings.language(lang).site_name,
         label=words.say("Home"),
     )
@@ -62,24 +63,23 @@ class _Chapter:
     assets: Mapping[str, bytes | Path]
 
 
-def _chapter(subject: Subject, words: Words, press: Press, figures: FigureCache) -> _Chapter:
-    assets: dict[str, bytes | Path] = {**row_files(subject), **run_files(subject)}
+def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache) -> _Chapter:
+    assets: dict[str, bytes | Path] = {**row_files(view), **run_files(view)}
+    common = {
+        "view": view,
+        "conditions": view.conditions(words),
+        "files": {"rows": sorted(row_files(view)), "runs": sorted(run_files(view))},
+    }
     shown: dict[str, Context] = {}
     pages: list[Page] = []
     for name, (label, context) in TOPICS.items():
-        uri = f"{subject.slug}/{name}.md"
-        shown[name] = context(subject, words, figures)
-        told = {
-            "subject": subject,
-            "conditions": subject.conditions(words),
-            "files": {"rows": sorted(row_files(subject)), "runs": sorted(run_files(subject))},
-            **shown[name],
-        }
+        uri = f"{view.slug}/{name}.md"
+        shown[name] = context(view, words, figures)
+        told = {**common, **shown[name]}
         pages.append(press.page(uri, f"pages/{name}.md.j2", told, title=shown[name]["title"], label=words.say(label)))
         assets |= {csv_address(uri, drawn): drawn.figure.table.csv().encode() for drawn in shown[name]["drawn"]}
-    title = subject.title(words)
-    card = {"subject": subject, "title": title, "uri": pages[0].uri, **shown}
-    return _Chapter(Section(plain_title(title), tuple(pages)), card, assets)
+    card = {"view": view, "uri": pages[0].uri, **shown}
+    return _Chapter(Section(plain_title(view.title(words)), tuple(pages)), card, assets)
 
 
 def _prose(places: Places, lang: str, press: Press) -> list[Page]:

@@ -44,6 +44,10 @@ class Site:
         groups = (entry.pages if isinstance(entry, Section) else (entry,) for entry in self.navigation)
         return tuple(page for group in groups for page in group)
 
+    def page(self, uri: str) -> Page:
+        """Return the page at *uri*."""
+        return next(page for page in self.pages if page.uri == uri)
+
 
 @dataclass(frozen=True)
 class Addresses:

@@ -1,47 +1,49 @@
-"""A subject as its pages show it: its name, its colour, its conditions, its runs and its dates."""
+"""A subject as its pages show it: its name, its colour, its conditions, its doubts, its runs and its date."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import date, datetime
+from typing import Any, Final, cast
 
 import pandas as pd
 
-from roofbook.pages.escape import digest, slug
+from roofbook.analysis.subjects import Subject, conditions, subjects
+from roofbook.charts.style import SUBJECT_COLOURS
+from roofbook.facts import Facts
+from roofbook.pages.known import known_of
 from roofbook.record import Run, all_rows
+from roofbook.units import GB
+from roofbook.validity import Finding, Known, findings, records
 from roofbook.words import Words, mark
 
-IDENTITY: Final = (
-    "machine",
-    "server",
-    "model",
-    "model_digest",
-    "quantization",
-    "kv_cache_type",
-    "flash_attention",
-    "parallel_slots",
-)
-"""What makes a subject: rows that differ in one of these are never mixed. A server's version is its history."""
+_IDENTITY_LABELS: Final[Mapping[str, str]] = {
+    "machine": mark("Machine"),
+    "server": mark("Server"),
+    "model": mark("Model"),
+    "model_digest": mark("Model digest"),
+    "quantization": mark("Quantization"),
+    "kv_cache_type": mark("KV cache type"),
+    "flash_attention": mark("Flash attention"),
+    "parallel_slots": mark("Parallel slots"),
+}
+_CONDITION_LABELS: Final[Mapping[str, str]] = {
+    "server_version": mark("Server version"),
+    "context_limit_tokens": mark("Context limit (tokens)"),
+    "output_tokens_wanted": mark("Output tokens asked for"),
+    "weights_bytes": mark("Size of the weights"),
+    "gpu_fraction": mark("Share of the model on the GPU"),
+    "server_options": mark("Server options"),
+    "request_options": mark("Request options"),
+    "concurrency": mark("Requests at once"),
+    "pause_before_ms": mark("Pause before a request (ms)"),
+    "connection": mark("Connection"),
+    "proxy": mark("Proxy"),
+    "power_source": mark("Power"),
+}
+_TOLD_WHEN_UNKNOWN: Final = ("server_version", "context_limit_tokens")
 
-_READABLE: Final = tuple(IDENTITY.index(column) for column in ("machine", "server", "model", "quantization"))
-
-SELF_TEST_API: Final = "embedded"
-
-_CONDITIONS: Final = (
-    ("machine", mark("Machine")),
-    ("server", mark("Server")),
-    ("server_version", mark("Server version")),
-    ("model", mark("Model")),
-    ("model_digest", mark("Model digest")),
-    ("quantization", mark("Quantization")),
-    ("kv_cache_type", mark("KV cache type")),
-    ("flash_attention", mark("Flash attention")),
-    ("parallel_slots", mark("Parallel slots")),
-    ("context_limit_tokens", mark("Context limit (tokens)")),
-)
-
-_SOURCES: Final = {
+_SOURCES: Final[Mapping[str, str]] = {
     "api": mark("said by the server"),
     "process": mark("read from the server's command line"),
     "stated": mark("stated by the person who measured"),
@@ -49,107 +51,157 @@ _SOURCES: Final = {
 
 
 @dataclass(frozen=True)
-class Condition:
+class ConditionView:
     """One condition: what it is called, its values (none: unknown), and who says so."""
 
     name: str
-    values: tuple[str, ...]
-    source: str | None
-
-    @property
-    def known(self) -> bool:
-        return bool(self.values)
+    texts: tuple[str, ...]
+    sources: tuple[str, ...]
+    partly_unknown: bool = False
 
 
 @dataclass(frozen=True)
-class Subject:
-    """Machine + server + model + the settings that matter, with every row measured under them."""
+class SubjectView:
+    """A subject of the analysis, with its place on the site; *colour* counts from 0 and stays when others come."""
 
-    slug: str
+    subject: Subject
     colour: int
-    rows: pd.DataFrame
     runs: tuple[Run, ...]
-
-    def value(self, column: str) -> str | None:
-        """Return what *column* says in the latest row that knows it."""
-        known = self.rows[column].dropna()
-        return None if known.empty else str(known.iloc[-1])
+    found: tuple[Finding, ...]
+    machine: str | None
+    """What people call the machine, where the catalogue knows it."""
 
     @property
-    def self_test(self) -> bool:
-        """True for the embedded engine: it shows that the path works, and says little about a machine."""
-        return bool(self.rows["api"].eq(SELF_TEST_API).fillna(False).all())
+    def slug(self) -> str:
+        return self.subject.slug
 
     @property
-    def measured_at(self) -> datetime | None:
-        """When its latest row was measured: by the row's clock, else by the date that an import states."""
-        times = self.rows["started_at"].dropna()
+    def measured_on(self) -> datetime | date | None:
+        """When its latest row was measured: by the row's clock, else the day that an import states."""
+        times = self.subject.rows["started_at"].dropna()
         if len(times):
             return times.max().to_pydatetime()
-        stated = [_date(run.facts.origin.get("date")) for run in self.runs]
-        return max((moment for moment in stated if moment is not None), default=None)
+        stated = [_day(run.facts.origin.get("date")) for run in self.runs]
+        return max((day for day in stated if day is not None), default=None)
+
+    @property
+    def server_versions(self) -> tuple[str, ...]:
+        return tuple(str(version) for version in self.subject.rows["server_version"].dropna().unique())
+
+    def model_name(self, words: Words) -> str:
+        return self.subject.model or words.say("unknown model")
+
+    def machine_name(self, words: Words) -> str:
+        return self.machine or self.subject.machine or words.say("unknown machine")
 
     def title(self, words: Words) -> str:
         """Return its short name: model and machine."""
-        model = self.value("model") or words.say("unknown model")
-        machine = self.value("machine") or words.say("unknown machine")
-        return f"{model} · {machine}"
+        return f"{self.model_name(words)} · {self.machine_name(words)}"
 
-    def conditions(self, words: Words) -> tuple[Condition, ...]:
-        """Return what it ran under, each with its source; what nobody knows is among them, without values."""
-        sources = self._sources()
-        return tuple(
-            Condition(
-                name=words.say(label),
-                values=tuple(str(value) for value in self.rows[column].dropna().unique()),
-                source=words.say(_SOURCES[sources[column]]) if sources.get(column) in _SOURCES else None,
+    def conditions(self, words: Words) -> tuple[ConditionView, ...]:
+        """Return what it ran under, each with its source; what matters and nobody knows is among them."""
+        said = _said_by(self.subject.rows)
+        told = [
+            ConditionView(
+                words.say(label),
+                _texts(name, [getattr(self.subject, name)], words),
+                tuple(words.say(_SOURCES[who]) for who in said.get(name, ()) if who in _SOURCES),
             )
-            for column, label in _CONDITIONS
-        )
-
-    def _sources(self) -> dict[str, str]:
-        merged: dict[str, str] = {}
-        for text in self.rows["sources"].dropna().unique():
-            merged |= _object(text)
-        return merged
-
-
-def subjects(runs: Sequence[Run]) -> tuple[Subject, ...]:
-    """Return the subjects of *runs*, newest first; slug and colour follow who was measured first, and so stay."""
-    made: list[Subject] = []
-    taken: set[str] = set()
-    for _, group in all_rows(runs).groupby(list(IDENTITY), dropna=False, sort=False):
-        rows = group.reset_index(drop=True)
-        name = _free_slug(
-            [None if pd.isna(rows[column].iloc[0]) else str(rows[column].iloc[0]) for column in IDENTITY], taken
-        )
-        taken.add(name)
-        used = set(rows["run_id"].dropna())
-        made.append(Subject(name, len(made), rows, tuple(run for run in runs if run.run_id in used)))
-    return tuple(sorted(made, key=_newest_first))
+            for name, label in _IDENTITY_LABELS.items()
+        ]
+        for condition in conditions(self.subject):
+            label = _CONDITION_LABELS.get(condition.name)
+            if label and (condition.values or condition.name in _TOLD_WHEN_UNKNOWN):
+                sources = tuple(words.say(_SOURCES[who]) for who in condition.said_by if who in _SOURCES)
+                texts = _texts(condition.name, condition.values, words)
+                told.append(
+                    ConditionView(words.say(label), texts, sources, bool(condition.values) and condition.unknown > 0)
+                )
+        return tuple(told)
 
 
-def _newest_first(subject: Subject) -> tuple[bool, float, str]:
-    moment = subject.measured_at
-    return subject.self_test, -moment.timestamp() if moment else 0.0, subject.slug
+def subject_views(runs: Sequence[Run], facts: Facts) -> tuple[SubjectView, ...]:
+    """Return the subjects of *runs* as the site shows them: newest first, self-tests last."""
+    rows = all_rows(runs)
+    known = known_of(rows, facts)
+    found = findings(records(rows), known)
+    by_age = sorted(subjects(rows), key=lambda subject: (_first_measured(subject, runs), subject.slug))
+    views = [_view(subject, number, runs, found, known) for number, subject in enumerate(by_age)]
+    return tuple(
+        sorted(views, key=lambda view: (not view.subject.is_self_test, _ordinal(view.measured_on)), reverse=True)
+    )
 
 
-def _free_slug(key: Sequence[str | None], taken: set[str]) -> str:
-    """Return the readable part of the key; a later subject with the same readable part gets the whole key's digest."""
-    readable = slug("-".join(key[part] or "" for part in _READABLE))
-    return f"{readable}-{digest(repr(key))}" if readable in taken else readable
+def _view(subject: Subject, number: int, runs: Sequence[Run], found: Sequence[Finding], known: Known) -> SubjectView:
+    run_ids = set(subject.run_ids)
+    keys = {(row.get("run_id"), row.get("order_index")) for row in records(subject.rows)}
+    points = {(row.get("run_id"), row.get("experiment"), row.get("point")) for row in records(subject.rows)}
+    own = tuple(
+        finding
+        for finding in found
+        if (finding.run_id, finding.order_index) in keys
+        or (finding.order_index is None and (finding.run_id, finding.experiment, finding.point) in points)
+    )
+    machine = known.machines.get(subject.machine)
+    return SubjectView(
+        subject=subject,
+        colour=number % SUBJECT_COLOURS,
+        runs=tuple(run for run in runs if run.run_id in run_ids),
+        found=own,
+        machine=machine.name if machine and machine.name else None,
+    )
 
 
-def _date(value: Any) -> datetime | None:
+def _first_measured(subject: Subject, runs: Sequence[Run]) -> float:
+    times = subject.rows["started_at"].dropna()
+    if len(times):
+        return times.min().timestamp()
+    stated = [_day(run.facts.origin.get("date")) for run in runs if run.run_id in subject.run_ids]
+    return min((_ordinal(day) for day in stated if day is not None), default=float("inf"))
+
+
+def _ordinal(moment: datetime | date | None) -> float:
+    """Return *moment* as seconds since 1970, for sorting."""
+    return pd.Timestamp(moment).timestamp() if moment is not None else 0.0
+
+
+def _day(value: Any) -> date | None:
     try:
-        return datetime.fromisoformat(str(value)).replace(tzinfo=UTC)
+        return date.fromisoformat(str(value))
     except ValueError:
         return None
 
 
-def _object(text: str) -> dict[str, str]:
+def _said_by(rows: pd.DataFrame) -> dict[str, list[str]]:
+    """Return, for each condition, who is named as its source in any row."""
+    merged: dict[str, list[str]] = {}
+    for text in rows["sources"].dropna().unique():
+        for name, who in _object(text).items():
+            if str(who) not in merged.setdefault(name, []):
+                merged[name].append(str(who))
+    return merged
+
+
+def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
         return {}
-    return {str(name): str(said) for name, said in value.items()} if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _texts(name: str, values: Sequence[Any], words: Words) -> tuple[str, ...]:
+    return tuple(_text(name, value, words) for value in values if value is not None)
+
+
+def _text(name: str, value: Any, words: Words) -> str:
+    if name.endswith("_options"):
+        options = _object(str(value))
+        return ", ".join(f"{option} {options[option]}" for option in sorted(options)) or str(value)
+    if name == "weights_bytes":
+        return words.say("%(size)s GB", size=words.significant(float(value) / GB))
+    if name == "gpu_fraction":
+        return words.say("%(percent)s %%", percent=words.number(100 * float(value)))
+    if name.endswith("_tokens"):
+        return words.number(float(value))
+    return str(value)

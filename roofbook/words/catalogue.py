@@ -8,7 +8,7 @@ import hashlib
 import io
 import math
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from gettext import GNUTranslations, NullTranslations
 from pathlib import Path
 from typing import Final
@@ -93,11 +93,13 @@ class Words:
         exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
         return self.number(value, max(0, digits - 1 - exponent))
 
-    def date(self, moment: datetime | None) -> str:
+    def day(self, moment: datetime | date) -> date:
+        """Return the day of *moment* in the report's zone; a day that was stated as such stays that day."""
+        return moment.astimezone(ZoneInfo(self.zone)).date() if isinstance(moment, datetime) else moment
+
+    def date(self, moment: datetime | date | None) -> str:
         """Return the day of *moment* in the report's zone, as prose writes it."""
-        if moment is None:
-            return self.say("unknown")
-        return format_date(moment.astimezone(ZoneInfo(self.zone)), format="long", locale=self.lang)
+        return self.say("unknown") if moment is None else format_date(self.day(moment), format="long", locale=self.lang)
 
     def moment(self, moment: datetime | None) -> str:
         """Return day, time and zone of *moment* in the report's zone."""

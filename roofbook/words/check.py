@@ -1,8 +1,10 @@
 """Are the catalogues whole: every sentence translated, none stale, none fuzzy, every place filled."""
 
 import inspect
+import io
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -60,16 +62,26 @@ class Entry:
     fuzzy: bool
 
 
-def extract_keys(root: Path) -> dict[Key, str]:
-    """Return every sentence in the Python and the templates below *root*, with the first place it stands at."""
+@dataclass(frozen=True)
+class Said:
+    """What the sources say: each sentence with the first place it stands at, and what cannot be translated as it is."""
+
+    keys: dict[Key, str]
+    untranslatable: tuple[str, ...]
+
+
+def said_in(root: Path) -> Said:
+    """Return every sentence in the Python and the templates below *root*."""
     found: dict[Key, str] = {}
-    for folder, pattern, method in _SOURCES:
-        for path in sorted((root / folder).rglob(pattern)):
-            options = {"silent": "false", "trimmed": "true"} if method == "jinja2" else {}
-            for line, message, _comments, _context in extract_from_file(method, path, KEYWORDS, options=options):
-                key = (message,) if isinstance(message, str) else tuple(message)
-                found.setdefault(key, f"{path.relative_to(root)}:{line}")
-    return found
+    skipped = io.StringIO()
+    with redirect_stderr(skipped):  # the only way in which Babel tells what it skipped
+        for folder, pattern, method in _SOURCES:
+            for path in sorted((root / folder).rglob(pattern)):
+                options = {"silent": "false", "trimmed": "true"} if method == "jinja2" else {}
+                for line, message, _comments, _context in extract_from_file(method, path, KEYWORDS, options=options):
+                    key = (message,) if isinstance(message, str) else tuple(message)
+                    found.setdefault(key, f"{path.relative_to(root)}:{line}")
+    return Said(found, tuple(skipped.getvalue().splitlines()))
 
 
 def read_entries(folder: Path, lang: str) -> list[Entry]:
@@ -84,11 +96,17 @@ def complaints(root: Path, lang: str) -> list[str]:
     """Return everything that is wrong with the catalogues of *lang*, one line each; empty when they are whole."""
     if lang == SOURCE_LANGUAGE:
         return []
-    wanted = extract_keys(root)
+    said = said_in(root)
+    wanted = said.keys
     entries = read_entries(root / "templates" / "locale", lang)
     translated = {entry.key[0] for entry in entries}
     lost = [f"{place}: no translation for {key[0]!r}" for key, place in wanted.items() if key[0] not in translated]
-    return [*lost, *_contradictions(entries), *(text for entry in entries for text in _wrong_with(entry, wanted))]
+    return [
+        *said.untranslatable,
+        *lost,
+        *_contradictions(entries),
+        *(text for entry in entries for text in _wrong_with(entry, wanted)),
+    ]
 
 
 def _wrong_with(entry: Entry, wanted: dict[Key, str]) -> Iterator[str]:
