@@ -133,5 +133,8 @@ def load_facts(folder: Path) -> Facts:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name.lower(), list(dict.fromkeys(known)), n=_NEAR, cutoff=0.4)
-    return ", ".join(near) if near else "none"
+    """Return the few of *known* that hold *name* or look like it, those that hold it first."""
+    unique = list(dict.fromkeys(known))
+    holding = [one for one in unique if len(name) > 1 and name.lower() in one.lower()]
+    alike = get_close_matches(name.lower(), unique, n=_NEAR, cutoff=0.4)
+    return ", ".join(list(dict.fromkeys([*holding, *alike]))[:_NEAR]) or "none"

@@ -22,6 +22,8 @@ class RuntimeFact:
     engine: str
     api: str
     kv_layout: str
+    default_slots: int | None
+    """Requests it serves at once until it is told otherwise."""
     runs: Mapping[str, str | None]
     formats: tuple[str, ...]
     seen: str
@@ -34,7 +36,7 @@ def read_runtimes(path: Path) -> dict[str, RuntimeFact]:
 
 
 def _runtime(entry: Entry) -> RuntimeFact:
-    entry.only("id", "name", "engine", "api", "kv_layout", "runs", "formats", "seen")
+    entry.only("id", "name", "engine", "api", "kv_layout", "default_slots", "runs", "formats", "seen")
     runs = entry.inner("runs")
     runs.only(*ACCELERATORS, provenance=False)
     return RuntimeFact(
@@ -43,6 +45,7 @@ def _runtime(entry: Entry) -> RuntimeFact:
         engine=entry.text("engine"),
         api=entry.text("api"),
         kv_layout=entry.one_of("kv_layout", KV_LAYOUTS),
+        default_slots=entry.whole("default_slots"),
         runs={one: None if runs.values.get(one) is None else runs.one_of(one, SUPPORT) for one in ACCELERATORS},
         formats=entry.texts("formats"),
         seen=entry.text("seen"),
