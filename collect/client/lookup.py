@@ -1,9 +1,11 @@
 """Looking at a server: one small JSON or text answer, quickly, and never an exception for what a network can do."""
 
 import json
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 import httpx
@@ -55,7 +57,7 @@ def _ask(method: str, url: str, path: str, body: Any, timeout_s: float, headers:
     received = bytearray()
     try:
         with (
-            httpx.Client(trust_env=False, timeout=timeout_s, follow_redirects=False) as client,
+            httpx.Client(trust_env=False, timeout=timeout_s, follow_redirects=False, verify=_tls()) as client,
             client.stream(method, url.rstrip("/") + path, json=body, headers=headers) as response,
         ):
             for piece in response.iter_bytes():
@@ -71,3 +73,9 @@ def _ask(method: str, url: str, path: str, body: Any, timeout_s: float, headers:
         return Answer(None, reason="nothing answers")
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError, ValueError) as problem:
         return Answer(None, reason=type(problem).__name__)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """The certificates, read once: that takes longer than most answers."""
+    return httpx.create_ssl_context(trust_env=False)

@@ -1,10 +1,12 @@
 """Reading another program's JSON with care: what is missing, of the wrong type or absurd is null."""
 
 import math
+import re
 from typing import Any, Final, cast
 
 # What a row can hold; a larger count is no count.
 _LARGEST: Final = 2**63 - 1
+_DIGEST: Final = re.compile(r"(?:sha256[:-])?([0-9a-f]{12,64})")
 
 
 def at(value: Any, *path: str | int) -> Any:
@@ -23,6 +25,12 @@ def text(value: Any, *path: str | int) -> str | None:
     """Return the text at *path*; None where it is none, or empty."""
     found = at(value, *path)
     return found.strip() or None if isinstance(found, str) else None
+
+
+def digest(value: Any, *path: str | int) -> str | None:
+    """Return the hexadecimal digest at *path*, without the name of its kind; None where it is none."""
+    found = _DIGEST.fullmatch(text(value, *path) or "")
+    return found.group(1) if found else None
 
 
 def count(value: Any, *path: str | int) -> int | None:

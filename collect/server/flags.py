@@ -76,6 +76,8 @@ _VARIABLES: Final = {
     "LLAMA_ARG_N_PARALLEL": "--parallel",
     "LLAMA_ARG_CTX_SIZE": "--ctx-size",
 }
+_LLAMA_SERVERS: Final = ("llama-server", "llama-server.exe", "engine_process.py")
+
 LLAMACPP_DEFAULT_KV_TYPE: Final = "f16"
 """What llama.cpp's server uses where neither flag nor variable says otherwise (its own --help)."""
 
@@ -125,10 +127,11 @@ def read_flags(
             _read_into(values, flag, environment[variable])
     for at, word in enumerate(command[1:], start=1):
         flag, joined, value = word.partition("=")
+        if not flag.startswith("--") and program not in _LLAMA_SERVERS:
+            continue  # one letter means something else in every program
         following = command[at + 1] if at + 1 < len(command) else None
         _read_into(values, flag, value if joined else following)
-    is_llama_server = program in ("llama-server", "llama-server.exe", "engine_process.py")
-    return ProcessFlags(values, complete=environment is not None, is_llama_server=is_llama_server)
+    return ProcessFlags(values, complete=environment is not None, is_llama_server=program in _LLAMA_SERVERS)
 
 
 def _read_into(values: dict[str, Value], flag: str, value: str | None) -> None:

@@ -1,10 +1,13 @@
 """Finding a server, asking it what it is, and gathering what is known of it and of its model."""
 
+import hashlib
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -104,8 +107,13 @@ def of_engine(engine: Engine, *, stated: Mapping[str, Any] | None = None) -> Ser
 
     Raises ServerError where it does not answer.
     """
-    facts = inspect(engine.url, api="llamacpp", model=engine.model, stated=stated)
-    return facts.learn("process", server_version=engine.version, gpu_fraction=None if engine.gpus else 0.0)
+    facts = inspect(engine.url, api="llamacpp", model=engine.model)
+    return facts.learn(
+        "process",
+        server_version=engine.version,
+        gpu_fraction=None if engine.gpus else 0.0,
+        model_digest=_sha256(engine.model_path),
+    ).states(stated or {})
 
 
 def chosen(facts: ServerFacts, model: str | None = None) -> ListedModel:
@@ -202,6 +210,13 @@ def _with_process(ask: Asker, facts: ServerFacts) -> ServerFacts:
         flash_attention=flags.flash_attention,
         parallel_slots=slots,
     ).with_options(flags.values)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    """The digest of the engine's model: it is small, and it does not change while we run."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _base(url: str) -> str:

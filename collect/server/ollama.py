@@ -5,7 +5,7 @@ from typing import Any
 
 from collect.server.ask import Asker
 from collect.server.facts import ListedModel, ServerFacts
-from collect.server.fields import count, first, objects, positive, text
+from collect.server.fields import count, digest, first, objects, positive, text
 
 
 def recognise(ask: Asker) -> ServerFacts | None:
@@ -15,7 +15,7 @@ def recognise(ask: Asker) -> ServerFacts | None:
         return None
     running = {text(entry, "name") for entry in objects(ask.get("/api/ps").json(), "models")}
     models = tuple(
-        ListedModel(name, positive(entry, "size"), loaded=name in running, digest=text(entry, "digest"))
+        ListedModel(name, positive(entry, "size"), loaded=name in running, digest=digest(entry, "digest"))
         for entry in objects(ask.get("/api/tags").json(), "models")
         if (name := text(entry, "name"))
     )
@@ -28,7 +28,7 @@ def describe(ask: Asker, facts: ServerFacts) -> ServerFacts:
     running = first(ask.get("/api/ps").json(), "models", name=facts.model)
     return facts.learn(
         "api",
-        model_digest=text(listed, "digest") or text(running, "digest"),
+        model_digest=digest(listed, "digest") or digest(running, "digest"),
         quantization=text(listed, "details", "quantization_level"),
         # Of one sequence; nothing before the model is loaded, and nothing from versions that do not tell.
         context_limit_tokens=positive(running, "context_length"),
