@@ -216,3 +216,10 @@ def test_mixtral_of_eight_experts_has_rules_of_its_own() -> None:
 def test_every_mixture_has_a_block() -> None:
     """No mixture is named after a block that nobody sized."""
     assert {MIXTURES[name] for name in MIXTURES} <= set(BLOCKS)
+
+
+def test_a_shared_expert_has_a_gate_of_its_own() -> None:
+    """Qwen1.5-MoE-A2.7B: 14,315,784,192 parameters in its checkpoint's index, 24 x 2,048 of them the shared gates."""
+    layers = 24 * (Layer("global", 16, 16, 128, 128, experts=True),)
+    model = Model("qwen1.5-moe", "qwen2_moe", layers, 2048, 5632, 151936, False, moe=Moe(60, 4, 1408, 5632))
+    assert counted_params(model) == 14_315_784_192
