@@ -7,7 +7,7 @@ loop reads the socket. The body is handed over whole, at its end: nothing needs 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Final
+from typing import Final, cast
 
 import httptools
 import httpx
@@ -190,8 +190,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
 
     def data_received(self, data: bytes) -> None:
         stamp = self._clock()

@@ -158,9 +158,7 @@ def _server(keys: Keys, faults: list[PlanError], warnings: list[PlanError]) -> S
                 **inner.at("api_key_env"),
             )
         )
-    server = ServerWanted(
-        api, url, inner.text("model"), key_env, _options(inner.options("options")), _stated(inner)
-    )
+    server = ServerWanted(api, url, inner.text("model"), key_env, _options(inner.options("options")), _stated(inner))
     if server.api == "openai" and "num_ctx" in server.options:
         warnings.append(
             PlanError(

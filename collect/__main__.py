@@ -1,0 +1,100 @@
+"""``python -m collect``: measure a plan, or look before measuring.
+
+Exit codes: 0 measured; 2 the plan or the call is wrong; 3 no such server answers; 4 finished, but requests failed or
+cells were refused; 5 cannot write; 130 and 143 stopped by a signal, with what was measured kept.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from collect import server
+from collect.doctor import examine
+from collect.run import Order, collect, describe_host
+from collect.tell import Tell
+from roofbook.errors import EngineError, ModelError, RoofbookError, ServerError, WriteError
+from roofbook.places import places_here
+from roofbook.words import SOURCE_LANGUAGE, Words, load_words
+
+EXIT_DONE: Final = 0
+EXIT_WRONG: Final = 2
+EXIT_NO_SERVER: Final = 3
+EXIT_CANNOT_WRITE: Final = 5
+EXIT_STOPPED: Final = 130
+
+_DEFAULT_PLAN: Final = Path("plans/first.yml")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the collector's command line and return its exit code."""
+    asked = _parse(sys.argv[1:] if argv is None else argv)
+    tell = Tell(Words(SOURCE_LANGUAGE), sys.stdout)
+    try:
+        places = places_here()
+        tell = Tell(load_words(places.locale, asked.lang), sys.stdout)
+        match asked.command:
+            case "doctor":
+                return examine(asked.plan, places, tell)
+            case "inspect":
+                tell.line(_json(server.inspect(asked.url).as_json()))
+                return EXIT_DONE
+            case "facts":
+                tell.line(_json(describe_host(places)))
+                return EXIT_DONE
+            case _:
+                return collect(Order(asked.plan, asked.out, asked.resume, asked.dry_run), places, tell)
+    except RoofbookError as problem:
+        tell.problem(problem)
+        return _exit_code(problem)
+    except KeyboardInterrupt:
+        return EXIT_STOPPED
+
+
+def _exit_code(problem: RoofbookError) -> int:
+    match problem:
+        case ModelError():
+            return EXIT_WRONG
+        case ServerError() | EngineError():
+            return EXIT_NO_SERVER
+        case WriteError():
+            return EXIT_CANNOT_WRITE
+        case _:
+            return EXIT_WRONG
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Return what is asked: a command by its first word, else the plan to measure."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--lang", default=SOURCE_LANGUAGE, metavar="LANG", help="the language of messages: en or ko")
+    parser = argparse.ArgumentParser(
+        prog="python -m collect", parents=[common], description="Measure an LLM server by a plan.",
+        epilog="also: doctor [PLAN] looks before a long run; inspect URL prints what a server tells of itself; facts "
+        "prints what this machine is",
+    )  # fmt: skip
+    match list(argv[:1]):
+        case ["doctor"]:
+            parser = argparse.ArgumentParser(prog="python -m collect doctor", parents=[common])
+            parser.add_argument("plan", type=Path, nargs="?", default=_DEFAULT_PLAN, metavar="PLAN")
+        case ["inspect"]:
+            parser = argparse.ArgumentParser(prog="python -m collect inspect", parents=[common])
+            parser.add_argument("url", metavar="URL", help="such as http://127.0.0.1:11434")
+        case ["facts"]:
+            parser = argparse.ArgumentParser(prog="python -m collect facts", parents=[common])
+        case _:
+            parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan, such as plans/first.yml")
+            parser.add_argument("--out", type=Path, metavar="DIR", help="where the rows go (default: data/measured)")
+            parser.add_argument("--resume", metavar="RUN_ID", help="take up a run that was stopped")
+            parser.add_argument("--dry-run", action="store_true", help="say what would be measured, and send nothing")
+            return parser.parse_args(argv, argparse.Namespace(command="measure"))
+    return parser.parse_args(argv[1:], argparse.Namespace(command=argv[0]))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Send one wanted request, keep its row, and only then return: the one way in which a request leaves this program."""
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from collect.apis import Answer, Ask
+from collect.client import LoopWatch, Sender
+from collect.exchange import Exchange
+from collect.journal import Journal
+from collect.plan import RunSettings
+from collect.prompts import make_prompt
+from collect.reach import Reached
+from collect.rows import Life, Sent, refused_row, row_of
+from collect.schedule import Cell, Phase
+from collect.server import ServerFacts
+from roofbook.errors import ServerError
+from roofbook.record import Row
+
+# A busy server refuses a connection now and then; so many in a row mean that it is gone.
+_GONE_AFTER: Final = 5
+
+# These document the field under this name; another server might refuse a request that has it.
+_KNOW_IGNORE_EOS: Final = ("vllm", "sglang", "llama.cpp")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One request of the schedule, its prompt's length in words."""
+
+    cell: Cell
+    phase: Phase
+    repeat: int
+    words: int
+    template_tokens: int | None = None
+    worker: int = 0
+
+
+@dataclass
+class Dispatch:
+    """What all requests of one life of a run share; *source* is where nonces come from."""
+
+    reached: Reached
+    journal: Journal
+    life: Life
+    sample: Callable[[float], Row]
+    """What the host did since a moment of the monotonic clock, in seconds."""
+    source: random.Random
+    include_usage: bool = True
+    """Whether the server takes the question for its counts; a probe finds out."""
+    stopping: bool = False
+    watch: LoopWatch = field(default_factory=LoopWatch)
+    _in_flight: set["asyncio.Task[Exchange]"] = field(default_factory=set["asyncio.Task[Exchange]"])
+    _awake: asyncio.Event = field(default_factory=asyncio.Event)
+    _sent: int = 0
+    _unreachable: int = 0
+
+    def sender(self) -> Sender:
+        """Return a worker's own way to the server."""
+        return Sender(self.reached.target, self.watch)
+
+    def stop(self) -> None:
+        """Send nothing more; what is in flight comes back as interrupted and is kept."""
+        self.stopping = True
+        self._awake.set()
+        for task in self._in_flight:
+            task.cancel()
+
+    async def send(self, sender: Sender, wanted: Wanted, server: ServerFacts, options: Mapping[str, Any]) -> Row | None:
+        """Send *wanted* after its pause and return its row, which is on disk by then; None if stopped before.
+
+        Raises ServerError where the server is gone, EngineError where the embedded engine died, WriteError where the
+        disk refuses.
+        """
+        await self._pause(wanted.cell.run.pause_s)
+        api = self.reached.api
+        prompt = make_prompt(wanted.words, self.source, closing=not api.raw_prompt)
+        request = api.request(
+            Ask(
+                prompt=prompt.text,
+                output_tokens=wanted.cell.output_tokens,
+                model=server.model,
+                options=options,
+                include_usage=self.include_usage,
+                ignore_eos=server.server in _KNOW_IGNORE_EOS,
+            )
+        )
+        index, since_s = self._next_index(), time.monotonic()
+        exchange = await self._exchange(sender, request.path, request.body, wanted.cell.run)
+        if exchange is None:
+            return None
+        sent = Sent(
+            wanted.cell, wanted.phase, wanted.repeat, index, wanted.worker,
+            nonce=prompt.nonce, template_tokens=wanted.template_tokens, options=request.options,
+        )  # fmt: skip
+        # Reading and writing wait for the disk and the parser: in a thread, so that other streams keep their stamps.
+        row, answer = await asyncio.to_thread(self._keep, sent, server, exchange, since_s)
+        self._look_whether_gone(answer)
+        return row
+
+    async def refuse(self, cell: Cell, phase: Phase, repeat: int, server: ServerFacts, reason: str) -> None:
+        """Keep a row of a request that is never sent, because it cannot fit."""
+        row = refused_row(self.life, Sent(cell, phase, repeat, self._next_index(), 0), self._columns(server), reason)
+        await asyncio.to_thread(self.journal.append, row)
+
+    def _keep(self, sent: Sent, server: ServerFacts, exchange: Exchange, since_s: float) -> tuple[Row, Answer]:
+        answer = self.reached.api.read(exchange)
+        row = row_of(self.life, sent, self._columns(server), exchange, answer, self.sample(since_s))
+        self.journal.append(row)
+        return row, answer
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but no longer than the run goes on."""
+        with contextlib.suppress(TimeoutError):
+            if seconds > 0:
+                async with asyncio.timeout(seconds):
+                    await self._awake.wait()
+
+    async def _exchange(self, sender: Sender, path: str, body: Mapping[str, Any], run: RunSettings) -> Exchange | None:
+        if self.stopping:
+            return None
+        fresh = run.connection == "fresh"
+        task = asyncio.ensure_future(sender.send(path, body, timeout_s=run.timeout_s, fresh=fresh))
+        self._in_flight.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return None  # stopped before its first step
+        finally:
+            self._in_flight.discard(task)
+
+    def _look_whether_gone(self, answer: Answer) -> None:
+        self._unreachable = self._unreachable + 1 if answer.status == "connect_error" else 0
+        if answer.status in ("connect_error", "read_error") and self.reached.engine is not None:
+            self.reached.engine.check()
+        if self._unreachable >= _GONE_AFTER:
+            raise ServerError(
+                "The server no longer answers (%(error)s): start it again, then take the run up",
+                error=answer.columns["error"] or answer.status,
+            )
+
+    def _columns(self, server: ServerFacts) -> Row:
+        return {**server.columns(), "api": self.reached.api_name}
+
+    def _next_index(self) -> int:
+        """Return the position of the next request over the whole run, earlier lives included."""
+        self._sent += 1
+        return self._sent - 1
+
+
+def dispatch_of(
+    reached: Reached, journal: Journal, life: Life, *, sample: Callable[[float], Row], source: random.Random
+) -> Dispatch:
+    """Return the dispatch of a run that goes on where its journal stands."""
+    return Dispatch(reached, journal, life, sample, source, _sent=len(journal.rows))

@@ -1,0 +1,228 @@
+"""A run from its plan to its file: reach the server, measure, write the rows, say how to go on."""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import json
+import random
+import secrets
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from collect import host
+from collect.dispatch import dispatch_of
+from collect.journal import Journal, left_over, new_run_id
+from collect.measure import Measurement, finished_keys
+from collect.plan import Plan, load_plan
+from collect.plan.resolve import resolve
+from collect.reach import Reached, reach
+from collect.rows import Life
+from collect.schedule import Block, schedule
+from collect.scrub import of_this_process
+from collect.selftest import selftest_ttft_ms
+from collect.server.facts import FACT_COLUMNS
+from collect.summary import failures
+from collect.tell import Tell
+from roofbook.errors import RoofbookError, UsageError
+from roofbook.facts import load_facts
+from roofbook.places import Places
+from roofbook.record import RunFacts, write_run
+
+EXIT_MEASURED: Final = 0
+EXIT_WITH_FAILURES: Final = 4
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_EXIT_BY_SIGNAL: Final = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for on the command line."""
+
+    plan: Path
+    out: Path | None = None
+    resume: str | None = None
+    dry_run: bool = False
+
+    def resume_command(self, run_id: str) -> str:
+        """Return the line that takes *run_id* up."""
+        out = [] if self.out is None else ["--out", str(self.out)]
+        return shlex.join([_python(), "-m", "collect", str(self.plan), *out, "--resume", run_id])
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a life of a run ended: at its end, by a signal, or by a problem that a person can mend."""
+
+    stopped_by: signal.Signals | None = None
+    problem: RoofbookError | None = None
+
+
+def collect(order: Order, places: Places, tell: Tell) -> int:
+    """Measure what *order* asks for and return the exit code.
+
+    Raises what the steps raise; whatever was measured before is kept.
+    """
+    measured = places.measured if order.out is None else order.out
+    plan = load_plan(order.plan)
+    for warning in plan.warnings:
+        tell.problem(warning)
+    if order.dry_run:
+        tell.schedule(plan, schedule(plan, plan.run.seed or 0))
+        return EXIT_MEASURED
+    tell.left_over([run_id for run_id in left_over(measured) if run_id != order.resume], order.resume_command)
+    with reach(plan, engine_log=places.root / ".cache" / "engine.log") as reached:
+        tell.reached(reached)
+        with _begun(order, plan, reached, measured, places, tell) as journal, host.KeepAwake():
+            blocks = _blocks(plan, reached, journal)
+            ending = _measured(blocks, reached, journal, tell)
+            return _closed(order, blocks, journal, measured, ending, tell)
+
+
+def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: Places, tell: Tell) -> Journal:
+    """Return the journal of a new run, or of the one to take up."""
+    described = describe_host(places, reached)
+    server = reached.facts.as_json()
+    if order.resume is not None:
+        journal = Journal.take_up(measured, order.resume)
+        _check_same_plan(plan, reached, journal)
+        tell.changes(changed(journal.facts, server=server, host=described))
+        return journal
+    seed = secrets.randbits(31) if plan.run.seed is None else plan.run.seed
+    if reached.facts.host_is_server:
+        tell.line(tell.words.say("Measuring what this machine's memory and processor can do"))
+        described["ceilings"] = asdict(host.measure_ceilings())
+    facts = RunFacts(
+        run_id=new_run_id(plan.plan, datetime.now(UTC)),
+        plan=_kept(resolve(plan, seed=seed, api=reached.api.name)),
+        host=described,
+        server=server,
+        origin={"program": "roofbook", "version": importlib.metadata.version("roofbook")},
+    )
+    return Journal.create(measured, facts)
+
+
+def changed(before: RunFacts, *, server: Mapping[str, Any], host: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return what is no longer as when the run began: name, then, now."""
+    named = [("machine", before.host.get("machine"), host.get("machine"))]
+    named += [(name, before.server.get(name), server.get(name)) for name in ("api", "model_name", *FACT_COLUMNS)]
+    return [(name, then, now) for name, then, now in named if then != now and None not in (then, now)]
+
+
+def describe_host(places: Places, reached: Reached | None = None) -> dict[str, Any]:
+    """Return what this machine is, as JSON that may be published; the engine's log knows the limit of a Mac's GPU."""
+    log = None if reached is None or reached.engine is None else reached.engine.log
+    machine = host.this_host(
+        engine_log=log.read_text("utf-8", "replace") if log is not None and log.is_file() else None
+    )
+    return {**machine.as_json(), "machine": machine.machine_id(load_facts(places.facts))}
+
+
+def _check_same_plan(plan: Plan, reached: Reached, journal: Journal) -> None:
+    then, now = journal.facts.plan, _kept(resolve(plan, seed=_seed(journal), api=reached.api.name))
+    different = sorted(key for key in {*then, *now} if then.get(key) != now.get(key))
+    if different:
+        raise UsageError(
+            "The plan is not the one that the run %(run_id)s began with (%(keys)s): put it back, or begin a new run",
+            run_id=journal.facts.run_id, keys=", ".join(different),
+        )  # fmt: skip
+
+
+def _blocks(plan: Plan, reached: Reached, journal: Journal) -> tuple[Block, ...]:
+    seed = _seed(journal)
+    return schedule(resolve(plan, seed=seed, api=reached.api.name), seed)
+
+
+def _seed(journal: Journal) -> int:
+    return journal.facts.plan["run"]["seed"]
+
+
+def _kept(plan: Plan) -> dict[str, Any]:
+    """Return the resolved plan as JSON that may be published."""
+    return json.loads(json.dumps(of_this_process().json(plan.as_dict())))
+
+
+def _measured(blocks: tuple[Block, ...], reached: Reached, journal: Journal, tell: Tell) -> Ending:
+    """Measure what is left, and return how that ended; the rows are in the journal."""
+    stopped: list[signal.Signals] = []
+    with host.Sampler() as sampler, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        life = Life(
+            run_id=journal.facts.run_id,
+            plan=journal.facts.plan["plan"],
+            segment=journal.segment,
+            machine=_machine(reached, journal),
+            seed=_seed(journal),
+            started_ns=time.perf_counter_ns(),
+            selftest_ttft_ms=runner.run(selftest_ttft_ms()),
+        )
+        dispatch = dispatch_of(reached, journal, life, sample=sampler.sample, source=random.SystemRandom())
+        done = finished_keys(journal.rows)
+        tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units])
+
+        async def live() -> None:
+            def stop(number: signal.Signals) -> None:
+                stopped.append(number)
+                dispatch.stop()
+
+            for number in _SIGNALS:
+                asyncio.get_running_loop().add_signal_handler(number, stop, number)
+            await Measurement(blocks, dispatch, tell).run()
+
+        try:
+            runner.run(live())
+        except RoofbookError as problem:
+            return Ending(problem=problem)
+    return Ending(stopped_by=stopped[0] if stopped else None)
+
+
+def _closed(order: Order, blocks: Sequence[Block], journal: Journal, measured: Path, ending: Ending, tell: Tell) -> int:
+    """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
+    rows, again = journal.rows, order.resume_command(journal.facts.run_id)
+    if ending.problem is not None and not any(row["phase"] in ("measured", "anchor") for row in rows):
+        journal.remove()  # it never began
+        raise ending.problem
+    try:
+        path = write_run(measured, rows, journal.facts)
+    except RoofbookError as problem:
+        tell.stopped(None, again)
+        raise ending.problem or problem from problem
+    tell.table(rows)
+    done = finished_keys(rows)
+    if ending.problem is not None or any(block.without(done).units for block in blocks):
+        tell.stopped(path, again)
+        if ending.problem is not None:
+            raise ending.problem
+        return _EXIT_BY_SIGNAL.get(ending.stopped_by or signal.SIGTERM, 143)
+    journal.remove()
+    tell.written(path)
+    return EXIT_WITH_FAILURES if failures(rows) else EXIT_MEASURED
+
+
+def _machine(reached: Reached, journal: Journal) -> str | None:
+    """Return whose hardware is measured: what the plan says, else this machine where the server runs on it."""
+    named = journal.facts.plan["machine"]
+    if named != "this":
+        return named
+    return journal.facts.host["machine"] if reached.facts.host_is_server else None
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's event loop where it is installed: its read callbacks come sooner."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _python() -> str:
+    """Return how this Python is called from here: the environment's own, else by its name."""
+    with contextlib.suppress(ValueError):
+        return str(Path(sys.executable).relative_to(Path.cwd()))
+    return "python"

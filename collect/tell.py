@@ -1,0 +1,254 @@
+"""What the terminal says: what is being measured, how much is left, and at the end a table."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+from collect.pace import Pace
+from collect.plan import Plan, PlanFaults
+from collect.reach import Reached
+from collect.schedule import Block, Cell, Phase, Unit
+from collect.summary import PointSummary, Spread, failures, summarise
+from roofbook.errors import RoofbookError
+from roofbook.record import Row
+from roofbook.units import GB
+from roofbook.words import Words
+
+# Where the line cannot be rewritten (a log, a pipe), a new one every few seconds is enough to see that it goes on.
+_PLAIN_LINE_EVERY_S: Final = 5.0
+_REWRITE: Final = "\r\x1b[2K"
+
+
+class Tell:
+    """The voice of the collector; it listens to a measurement. A terminal that is gone does not stop a run."""
+
+    def __init__(self, words: Words, out: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.words = words
+        self._out = out
+        self._clock = clock
+        self._rewrites = out.isatty()
+        self._pace = Pace()
+        self._total = 0
+        self._left: Sequence[Unit] = ()
+        self._last_plain_s = float("-inf")
+        self._status_shown = False
+        self._refused: set[tuple[str | None, str]] = set()
+
+    def line(self, text: str = "") -> None:
+        """Say one line, below what stands there."""
+        self._write((_REWRITE if self._status_shown else "") + text + "\n")
+        self._status_shown = False
+
+    def problem(self, error: RoofbookError) -> None:
+        """Say what is wrong; of a plan every fault on a line of its own."""
+        for one in error.faults if isinstance(error, PlanFaults) else (error,):
+            self.line(self.words.say(one.message, **one.values))
+
+    # Before the run
+
+    def schedule(self, plan: Plan, blocks: Sequence[Block]) -> None:
+        """Say what will be measured."""
+        say = self.words.say
+        requests = count(unit for block in blocks for unit in block.units)
+        self.line(say("Plan %(plan)s: %(requests)s requests, warm-ups left out", plan=plan.plan,
+                      requests=self.words.number(requests)))  # fmt: skip
+        for block in blocks:
+            cells = {unit.cell.point: 0 for unit in block.units if unit.phase == "measured"}
+            for unit in block.units:
+                if unit.phase == "measured":
+                    cells[unit.cell.point] += len(unit.repeats)
+            self.line("  " + ", ".join(f"{point} x{repeats}" for point, repeats in cells.items()))
+
+    def reached(self, reached: Reached) -> None:
+        """Say which server and which model are measured, and how to choose others."""
+        say, facts = self.words.say, reached.facts
+        if reached.engine is not None:
+            self.line(say("No server answers on this machine: measuring the embedded llama.cpp with a small model"))
+        columns = facts.columns()
+        self.line(say("Server: %(server)s %(version)s at %(url)s", server=facts.server or facts.api,
+                      version=columns.get("server_version") or say("(version unknown)"), url=facts.url))  # fmt: skip
+        size = "" if facts.weights_bytes is None else f", {self.words.significant(facts.weights_bytes / GB)} GB"
+        quantization = "" if columns.get("quantization") is None else f", {columns['quantization']}"
+        self.line(say("Model: %(model)s", model=f"{columns.get('model')}{quantization}{size}"))
+        listed = [one.name for one in facts.models if one.name != facts.model]
+        if listed:
+            self.line(say("It also has %(models)s; choose one with server.model in the plan", models=", ".join(listed)))
+        if reached.others:
+            self.line(
+                say(
+                    "Also found: %(servers)s; choose one with server.url in the plan",
+                    servers=", ".join(f"{one.server or one.api} ({one.url})" for one in reached.others),
+                )
+            )
+
+    def left_over(self, run_ids: Sequence[str], resume: Callable[[str], str]) -> None:
+        """Mention runs that were stopped before their end."""
+        for run_id in run_ids:
+            self.line(self.words.say("Unfinished: %(run_id)s. Take it up with: %(command)s", run_id=run_id,
+                                     command=resume(run_id)))  # fmt: skip
+
+    def changes(self, changes: Sequence[tuple[str, object, object]]) -> None:
+        """Say what is no longer as when the run began."""
+        for name, then, now in changes:
+            self.line(
+                self.words.say(
+                    "Not as when the run began: %(name)s was %(then)s and is %(now)s, so its rows will not be mixed",
+                    name=name, then=then, now=now,
+                )
+            )  # fmt: skip
+
+    def begin(self, blocks: Sequence[Block], left: Sequence[Unit]) -> None:
+        """Begin to count."""
+        self._total = count(unit for block in blocks for unit in block.units)
+        self._left = left
+
+    # While it runs
+
+    def began(self, cell: Cell, phase: Phase, repeat: int) -> None:
+        """Say what is being measured."""
+        self._status(self._what(cell, phase, repeat))
+
+    def finished(self, row: Row, cell: Cell, left: Sequence[Unit]) -> None:
+        """Learn from a finished request; say it where it failed."""
+        self._pace.note(row, cell)
+        self._left = left
+        if row["status"] not in ("ok", "interrupted"):
+            self.line(
+                self.words.say(
+                    "%(what)s: %(status)s %(error)s",
+                    what=self._what(cell, row["phase"], row["repeat"]), status=row["status"], error=row["error"] or "",
+                ).rstrip()
+            )  # fmt: skip
+
+    def refused(self, cell: Cell, limit_tokens: int, slots: int | None) -> None:
+        """Say once that a cell cannot fit."""
+        if (cell.experiment, cell.point) in self._refused:
+            return
+        self._refused.add((cell.experiment, cell.point))
+        what = {"point": cell.point, "needed": cell.tokens, "limit": limit_tokens}
+        if slots is None or slots == 1:
+            self.line(
+                self.words.say(
+                    "%(point)s is not measured: %(needed)d tokens do not fit into the server's context of %(limit)d. "
+                    "Start the server with a larger one, or shorten the cell",
+                    **what,
+                )
+            )
+        else:
+            self.line(
+                self.words.say(
+                    "%(point)s is not measured: %(needed)d tokens do not fit into the %(limit)d that each of the "
+                    "server's %(slots)d slots has. Start it with a larger context or fewer slots, or shorten the cell",
+                    **what, slots=slots,
+                )
+            )  # fmt: skip
+
+    def counts_missing(self) -> None:
+        """Say that counts will be estimates."""
+        self.line(
+            self.words.say(
+                "The server refuses stream_options: it does not count tokens in a stream, so outputs are estimated "
+                "from their chunks, and marked so"
+            )
+        )
+
+    # After it
+
+    def table(self, rows: Sequence[Row]) -> None:
+        """Say what was measured, one line a point."""
+        points = summarise(rows)
+        if points:
+            self.line()
+            for text in _aligned([self._headings(), *(self._cells(one) for one in points)]):
+                self.line(text)
+        if failed := failures(rows):
+            told = ", ".join(f"{number} x {status}" for status, number in sorted(failed.items()))
+            self.line(self.words.say("Not in these figures: %(failures)s", failures=told))
+
+    def written(self, path: Path) -> None:
+        """Say where the rows are and what to do next."""
+        self.line()
+        self.line(self.words.say("The rows are in %(path)s", path=path))
+        self.line(self.words.say("Next: make site"))
+
+    def stopped(self, path: Path | None, command: str) -> None:
+        """Say what is kept of a run that was stopped, and how to take it up."""
+        if path is not None:
+            self.line(self.words.say("Stopped. What was measured is kept in %(path)s", path=path))
+        self.line(self.words.say("Take it up with: %(command)s", command=command))
+
+    def _headings(self) -> list[str]:
+        say = self.words.say
+        return [say("experiment"), say("point"), "n", say("TTFT ms"), say("prefill tok/s"), say("TPOT ms")]
+
+    def _cells(self, one: PointSummary) -> list[str]:
+        return [
+            one.experiment,
+            one.point,
+            str(one.n),
+            self._spread(one.ttft_ms),
+            self._spread(one.prefill_tok_per_s),
+            self._spread(one.tpot_ms),
+        ]
+
+    def _spread(self, spread: Spread | None) -> str:
+        if spread is None:
+            return "-"
+        low, high = self.words.significant(spread.low), self.words.significant(spread.high)
+        return f"{self.words.significant(spread.median)} ({low} - {high})"
+
+    def _what(self, cell: Cell, phase: Phase, repeat: int) -> str:
+        say = self.words.say
+        match phase:
+            case "calibration":
+                return say("finding the length of prompts")
+            case "warmup":
+                return say("warm-up %(point)s", point=cell.point)
+            case "anchor":
+                return say("anchor %(point)s", point=cell.point)
+            case "prime" | "measured":
+                return say(
+                    "%(experiment)s %(point)s, %(repeat)d of %(repeats)d",
+                    experiment=cell.experiment, point=cell.point, repeat=repeat, repeats=cell.requests,
+                )  # fmt: skip
+
+    def _status(self, what: str) -> None:
+        now_s = self._clock()
+        if not self._rewrites and now_s - self._last_plain_s < _PLAIN_LINE_EVERY_S:
+            return
+        self._last_plain_s = now_s
+        text = f"[{self._total - count(self._left)}/{self._total}] {what}"
+        left_s = self._pace.left_s(self._left)
+        if left_s is not None:
+            text += "  " + self.words.say("about %(time)s left", time=self._duration(left_s))
+        if self._rewrites:
+            self._write(_REWRITE + text)
+            self._status_shown = True
+        else:
+            self.line(text)
+
+    def _duration(self, seconds: float) -> str:
+        whole = round(seconds)
+        if whole < 60:
+            return self.words.say("%(seconds)d s", seconds=whole)
+        if whole < 3600:
+            return self.words.say("%(minutes)d min %(seconds)d s", minutes=whole // 60, seconds=whole % 60)
+        return self.words.say("%(hours)d h %(minutes)d min", hours=whole // 3600, minutes=whole % 3600 // 60)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except (OSError, ValueError):
+            pass  # the terminal was closed: the run goes on, and its journal with it
+
+
+def count(units: Iterable[Unit]) -> int:
+    """Return how many requests *units* are."""
+    return sum(len(unit.repeats) for unit in units)
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
