@@ -10,13 +10,20 @@ from roofbook.facts.chips import ChipFact
 from roofbook.facts.entries import Entry, read_document
 from roofbook.facts.models import ModelFact
 from roofbook.theory.peaks import arithmetic_peak
+from roofbook.theory.plausibility import (
+    STEP_OVERHEAD_DISCRETE_S,
+    STEP_OVERHEAD_S,
+    Band,
+    decode_band,
+    prefill_band,
+)
 from roofbook.theory.roofline import implied_bytes_per_s, implied_flops_per_s
 from roofbook.theory.shapes import Chip, Model, Range
 from roofbook.units import GIB, MS_PER_S
 
 FLAGS: Final = (
-    "decode_impossible", "prefill_impossible", "prefill_above_fp16", "decode_slow", "prefill_slow", "decode_unstable",
-    "prefill_unstable", "by_hand",
+    "decode_impossible", "prefill_impossible", "prefill_above_fp16", "decode_slow", "decode_low_share", "prefill_slow",
+    "decode_unstable", "prefill_unstable", "by_hand",
 )  # fmt: skip
 _READ: Final = ("source", "copy")
 _KV_TYPE: Final = "f16"
@@ -60,42 +67,51 @@ class PublishedRun:
     note: str | None = None
 
     @property
-    def decode_share(self) -> Range | None:
-        """The share of the chip's bandwidth that the decode rate implies; None where a figure is missing."""
-        if self.chip is None or self.chip.bandwidth_bytes_per_s is None or self.shape is None:
-            return None
-        if self.decode_tok_per_s is None or self.quantization is None:
+    def decode_bytes_per_s(self) -> Range | None:
+        """The bytes a second that the decode rate implies; None where a figure is missing."""
+        if self.shape is None or self.decode_tok_per_s is None or self.quantization is None:
             return None
         # From an empty context on, a token meets half of what is generated, on average.
         context = (self.output_tokens or 0) // 2
         try:
-            read = implied_bytes_per_s(
+            return implied_bytes_per_s(
                 self.shape, self.decode_tok_per_s, self.quantization, context_tokens=context, kv_type=_KV_TYPE
             )
         except EstimateError:
             return None
-        return _share(read, self.chip.bandwidth_bytes_per_s)
 
     @property
-    def prefill_share(self) -> Range | None:
-        """The share of the chip's arithmetic peak that the prefill rate implies; None where a figure is missing."""
-        if self.chip is None or self.shape is None or self.prompt_tokens is None or self.prefill_tok_per_s is None:
-            return None
-        peak = arithmetic_peak(self.chip, self.quantization)
-        if peak is None:
+    def prefill_flops_per_s(self) -> Range | None:
+        """The FLOP/s that the prefill rate implies; None where a figure is missing."""
+        if self.shape is None or self.prompt_tokens is None or self.prefill_tok_per_s is None:
             return None
         took_ms = self.prompt_tokens / self.prefill_tok_per_s * MS_PER_S
-        return _share(implied_flops_per_s(self.shape, self.prompt_tokens, took_ms), peak)
+        return implied_flops_per_s(self.shape, self.prompt_tokens, took_ms)
 
     @property
-    def impossible(self) -> tuple[str, ...]:
-        """Which of its figures pass what the chip can do, even by the highest published peak."""
-        shares = {"decode_impossible": self.decode_share, "prefill_impossible": self.prefill_share}
-        return tuple(kind for kind, share in shares.items() if share is not None and share.low > 1)
+    def bandwidth_bytes_per_s(self) -> Range | None:
+        """The chip's datasheet."""
+        return None if self.chip is None else self.chip.bandwidth_bytes_per_s
 
+    @property
+    def peak_flops_per_s(self) -> Range | None:
+        """The chip's arithmetic peak for this quantization."""
+        return None if self.chip is None else arithmetic_peak(self.chip, self.quantization)
 
-def _share(used: Range, peak: Range) -> Range:
-    return Range(used.low / peak.high, used.high / peak.low)
+    @property
+    def decode_band(self) -> Band | None:
+        """Where the decode rate lies between what the memory can do and what is ordinary; None where not known."""
+        read, peak, rate = self.decode_bytes_per_s, self.bandwidth_bytes_per_s, self.decode_tok_per_s
+        if read is None or peak is None or rate is None or self.chip is None:
+            return None
+        discrete = self.chip.memory_kind == "discrete"
+        return decode_band(read, peak, 1 / rate, STEP_OVERHEAD_DISCRETE_S if discrete else STEP_OVERHEAD_S)
+
+    @property
+    def prefill_band(self) -> Band | None:
+        """The same of the prefill rate and the chip's arithmetic."""
+        flops, peak, tokens = self.prefill_flops_per_s, self.peak_flops_per_s, self.prompt_tokens
+        return None if flops is None or peak is None or tokens is None else prefill_band(flops, peak, tokens)
 
 
 def read_published(
