@@ -17,7 +17,7 @@ from roofbook.units import GIB
 
 # Words that a processor's name carries beside its name.
 _FILLER: Final = re.compile(
-    r"(?i)\((?:r|tm)\)|\bcpu\b|\bprocessor\b|@.*$|\bwith .*graphics\b|\b\d+-core\b|\bnvidia\b|\bgeforce\b|\bgpu\b"
+    r"(?i)\((?:r|tm)\)|\bcpu\b|\bprocessor\b|@.*$|\bwith .*graphics\b|\b\d+-core\b|\bgeforce\b|\bgpu\b"
 )
 _MAC_SYSCTL: Final = ("hw.memsize", "machdep.cpu.brand_string", "iogpu.wired_limit_mb")
 

@@ -37,7 +37,7 @@ class MacGpu:
 def parse_sysctl(printed: str) -> dict[str, str]:
     """Return the "name: value" lines of `sysctl NAME ...`; names that the system does not have are not in it."""
     pairs = (line.partition(":") for line in printed.splitlines())
-    return {name.strip(): value.strip() for name, colon, value in pairs if colon and " " not in name.strip()}
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon and "." in name}
 
 
 def whole(values: dict[str, str], name: str) -> int | None:

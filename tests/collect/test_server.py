@@ -30,7 +30,8 @@ GIB = 2**30
 
 def props(slots: int, context: int) -> dict[str, Any]:
     return {
-        "total_slots": slots, "default_generation_settings": {"n_ctx": context}, "model_path": "/home/alice/m-q4_k_m.gguf",
+        "total_slots": slots, "default_generation_settings": {"n_ctx": context},
+        "model_path": "/home/alice/m-q4_k_m.gguf",
         "model_alias": "m", "model_ftype": "Q4_K - Medium", "build_info": "b6500-0123abc",
     }  # fmt: skip
 

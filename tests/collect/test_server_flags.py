@@ -9,73 +9,27 @@ import pytest
 from collect.server import process
 from collect.server.flags import ProcessFlags, read_flags
 
-# Ollama 0.30 and later start llama.cpp's own server; the order of the flags is llm/server.go's.
-OLLAMA_LINE = [
-    "/opt/ollama/lib/llama-server",
-    "--model",
-    "/home/alice/.ollama/models/blobs/sha256-2bada8a7",
-    "--port",
-    "51234",
-    "--no-webui",
-    "-c",
-    "16384",
-    "-np",
-    "1",
-    "-b",
-    "512",
-    "-ub",
-    "512",
-    "--cache-type-k",
-    "q8_0",
-    "--cache-type-v",
-    "q8_0",
-    "--flash-attn",
-    "on",
-    "--api-key",
-    "sk-secret-0123456789",
-]
+
+def words(*lines: str) -> list[str]:
+    return " ".join(lines).split()
+
+
+# Ollama 0.30 and later start llama.cpp's own server.
+OLLAMA_LINE = words(
+    "/opt/ollama/lib/llama-server --model /home/alice/.ollama/models/blobs/sha256-2bada8a7 --port 51234",
+    "--no-webui -c 16384 -np 1 -b 512 -ub 512 --cache-type-k q8_0 --cache-type-v q8_0 --flash-attn on",
+    "--api-key sk-secret-0123456789",
+)
 # The runner before it, whose --flash-attn takes no value.
-OLD_RUNNER_LINE = [
-    "/usr/local/bin/ollama",
-    "runner",
-    "--ollama-engine",
-    "--model",
-    "/home/alice/x",
-    "--ctx-size",
-    "32768",
-    "--batch-size",
-    "512",
-    "--n-gpu-layers",
-    "65",
-    "--threads",
-    "12",
-    "--flash-attn",
-    "--kv-cache-type",
-    "q8_0",
-    "--parallel",
-    "1",
-    "--port",
-    "34567",
-]
-VLLM_LINE = [
-    "python",
-    "-m",
-    "vllm.entrypoints.openai.api_server",
-    "--model",
-    "/home/alice/m",
-    "--kv-cache-dtype",
-    "fp8",
-    "--max-model-len=8192",
-    "--max-num-seqs",
-    "16",
-    "--gpu-memory-utilization",
-    "0.9",
-    "--api-key",
-    "token-abc",
-    "--enable-prefix-caching",
-    "--served-model-name",
-    "bob",
-]
+OLD_RUNNER_LINE = words(
+    "/usr/local/bin/ollama runner --ollama-engine --model /home/alice/x --ctx-size 32768 --batch-size 512",
+    "--n-gpu-layers 65 --threads 12 --flash-attn --kv-cache-type q8_0 --parallel 1 --port 34567",
+)
+VLLM_LINE = words(
+    "python -m vllm.entrypoints.openai.api_server --model /home/alice/m --kv-cache-dtype fp8",
+    "--max-model-len=8192 --max-num-seqs 16 --gpu-memory-utilization 0.9 --api-key token-abc",
+    "--enable-prefix-caching --served-model-name bob",
+)
 
 
 def test_ollamas_runner_line() -> None:
