@@ -93,8 +93,7 @@ class Oracle:
         except TimeoutError:
             return False
         method, path, headers = _parse_head(head)
-        length = int(headers.get("content-length", "0"))
-        body = await reader.readexactly(min(length, _MAX_BODY_BYTES))
+        body = await reader.readexactly(min(int(headers.get("content-length", "0")), _MAX_BODY_BYTES))
         self._in_flight += 1
         try:
             request = Request(len(self.heard), method, path, headers, body, time.monotonic(), self._in_flight)
@@ -171,7 +170,9 @@ def _head(script: Script) -> bytes:
 
 def _parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
     first, *rest = head.decode("latin-1").split("\r\n")
-    method, path, *_ = [*first.split(" "), "", ""]
+    method, path, version = [*first.split(" "), "", "", ""][:3]
+    if not version.startswith("HTTP/1."):
+        raise ConnectionAbortedError("this is no HTTP")
     pairs = (line.partition(":") for line in rest if ":" in line)
     return method, path, {name.strip().lower(): value.strip() for name, _, value in pairs}
 
