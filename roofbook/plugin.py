@@ -24,6 +24,7 @@ from mkdocs.utils.templates import TemplateContext
 from roofbook.charts.cache import FigureCache
 from roofbook.errors import RoofbookError
 from roofbook.pages.report import build_site
+from roofbook.pages.search import complete_search
 from roofbook.pages.security import with_policy
 from roofbook.pages.settings import Settings, read_settings
 from roofbook.pages.site import Addresses, Section, Site
@@ -118,6 +119,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
 
     @event_priority(-100)  # after the search plugin wrote this language's index
     def on_post_build(self, *, config: MkDocsConfig) -> None:
+        complete_search(Path(config.site_dir))
         if self._lang(config) != self._settings.main.code:
             return
         for language in self._settings.languages[1:]:

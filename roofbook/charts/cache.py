@@ -41,7 +41,7 @@ class FigureCache:
         if path and path.is_file():
             return _from_json(json.loads(path.read_text(encoding="utf-8")))
         figure = checked(build(words=words, **inputs))
-        drawn = Drawn(figure, static_svgs(figure.spec), live_spec(figure.spec))
+        drawn = Drawn(figure, static_svgs(figure.spec, figure.name), live_spec(figure.spec))
         self.drawn += 1
         if path:
             _write(path, json.dumps(asdict(drawn), ensure_ascii=False))

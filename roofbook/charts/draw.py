@@ -20,17 +20,18 @@ _MEASURE_WITH: Final = "sans-serif"
 _FIT: Final = {"type": "fit", "contains": "padding"}
 
 _SVG: Final = "http://www.w3.org/2000/svg"
+_ID: Final = re.compile(r'(?<=\bid=")[^"]+(?=")')
 _LONG_NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
 # Inside a figure that has one role and one label itself, those of the marks are noise; the font is the page's.
 _DROPPED: Final = ("role", "pointer-events", "font-family", "version", "stroke-miterlimit")
 
 
-def static_svgs(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return one static SVG for each of WIDTHS_PX, by its name.
+def static_svgs(spec: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return one static SVG for each of WIDTHS_PX, by its width's name; *name* is the figure's, and starts every id.
 
     Raises PageError where the renderer refuses the chart.
     """
-    return {name: _static_svg(spec, width) for name, width in WIDTHS_PX.items()}
+    return {width: _static_svg(spec, px, f"{name}-{width}") for width, px in WIDTHS_PX.items()}
 
 
 def live_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,13 +49,21 @@ def library_versions() -> str:
     return f"vl-convert {version('vl-convert-python')}, altair {version('altair')}"
 
 
-def _static_svg(spec: Mapping[str, Any], width_px: int) -> str:
+def _static_svg(spec: Mapping[str, Any], width_px: int, name: str) -> str:
     config = {**CONFIG, "font": _MEASURE_WITH}
     sized = {**spec, "width": width_px, "height": HEIGHT_PX, "autosize": _FIT, "config": config}
     try:
-        return _trimmed(vl_convert.vegalite_to_svg(sized))
+        return _trimmed(_renamed(vl_convert.vegalite_to_svg(sized), name))
     except ValueError as problem:
         raise PageError("A chart cannot be drawn: %(problem)s", problem=str(problem).split("\n")[0]) from problem
+
+
+def _renamed(svg: str, name: str) -> str:
+    """Return the SVG with ids of its own: Vega counts them through the whole process, so they tell of other figures."""
+    for number, old in enumerate(dict.fromkeys(_ID.findall(svg)), 1):
+        new = f"{name}-{number}"
+        svg = svg.replace(f'id="{old}"', f'id="{new}"').replace(f"url(#{old})", f"url(#{new})")
+    return svg
 
 
 def _trimmed(svg: str) -> str:

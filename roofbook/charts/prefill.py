@@ -124,17 +124,17 @@ def _law(chosen: Candidate, scale: _Scale, colour: int) -> list[alt.Chart]:
     ]
     drawn = alt.Chart(alt.InlineData(values=law))
     hue = alt.value(subject_colour(colour))
-    band = drawn.mark_area(opacity=0.16, clip=True).encode(
+    band = drawn.mark_area(opacity=0.16).encode(
         x=scale.x, y=alt.Y("low").type("quantitative"), y2="high", fill=hue
     )
-    line = drawn.mark_line(strokeWidth=2, clip=True).encode(x=scale.x, y=scale.y, stroke=hue)
+    line = drawn.mark_line(strokeWidth=2).encode(x=scale.x, y=scale.y, stroke=hue)
     if 2 not in chosen.powers:
         return [band, line]
     linear = chosen.fit.coefficient(1)
     ends = [{"tokens": tokens, "time": scale.time(linear * tokens)} for tokens in (0, steps[-1])]
     straight = (
         alt.Chart(alt.InlineData(values=ends))
-        .mark_line(strokeWidth=1.25, strokeDash=[5, 4], clip=True)
+        .mark_line(strokeWidth=1.25, strokeDash=[5, 4])
         .encode(x=scale.x, y=scale.y, stroke=alt.value(MUTED))
     )
     return [band, straight, line]
