@@ -18,6 +18,9 @@ from typing import Any, Final, cast
 
 KEY, USER, HOST, ID = "<key>", "<user>", "<host>", "<id>"
 
+# The rules look at a line from each of its words on: a megabyte without a space would take them for ever.
+_LONGEST: Final = 4000
+
 MAX_LINE: Final = 300
 """A fact is a word or a sentence; what is longer is cut, with an ellipsis."""
 
@@ -26,7 +29,7 @@ _COMMON_NAMES: Final = frozenset(
     word
     for words in (
         "root user admin administrator ubuntu debian fedora runner vagrant nobody daemon system default guest test",
-        "ec2-user localhost local host server mac macbook macmini linux windows desktop laptop node vm docker container",
+        "ec2-user localhost local host server mac macbook macmini linux windows desktop laptop node vm docker",
         "ollama llama vllm sglang mlx lmstudio qwen gemma mistral phi deepseek python gpu cpu",
     )
     for word in words.split()
@@ -101,8 +104,10 @@ class Scrubber:
         )
 
     def text(self, text: str) -> str:
-        """Return *text* without anything personal; its lines stay."""
-        text = _CONTROL.sub("", text)
+        """Return *text* without anything personal; its lines stay, those that no person wrote are cut."""
+        return "\n".join(self._clean(line[:_LONGEST]) for line in _CONTROL.sub("", text).split("\n"))
+
+    def _clean(self, text: str) -> str:
         for pattern, instead in self._rules:
             text = pattern.sub(instead, text)
         return _LOCAL_NAME.sub(HOST, _URL_HOST.sub(_public_host, text))

@@ -11,6 +11,8 @@ from typing import Any, Final
 import httpx
 
 TIMEOUT_S: Final = 3.0
+TIMEOUT: Final = "timeout"
+REFUSED: Final = "nothing answers"
 # The longest honest answer is a server's list of models or its metrics; an endless one is no answer.
 MAX_BYTES: Final = 8 * 2**20
 
@@ -65,12 +67,12 @@ def _ask(method: str, url: str, path: str, body: Any, timeout_s: float, headers:
                 if len(received) > MAX_BYTES:
                     return Answer(None, reason="the answer does not end")
                 if time.monotonic() > deadline:
-                    return Answer(None, reason="timeout")
+                    return Answer(None, reason=TIMEOUT)
             return Answer(response.status_code, received.decode("utf-8", "replace"), dict(response.headers))
     except httpx.TimeoutException:
-        return Answer(None, reason="timeout")
+        return Answer(None, reason=TIMEOUT)
     except httpx.ConnectError:
-        return Answer(None, reason="nothing answers")
+        return Answer(None, reason=REFUSED)
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError, ValueError) as problem:
         return Answer(None, reason=type(problem).__name__)
 

@@ -1,5 +1,6 @@
 """What Linux tells of itself under /proc and /sys: read below a root folder, so that a test can bring its own."""
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -73,6 +74,12 @@ def power_source(root: Path = Path("/")) -> str | None:
     if "Discharging" in batteries:
         return "battery"
     return "ac" if batteries and mains == [] else None
+
+
+def swapped_in_bytes(root: Path = Path("/")) -> int | None:
+    """Return the bytes read from swap since the start, from /proc/vmstat; None where a container hides it."""
+    found = re.search(r"(?m)^pswpin (\d+)$", _read(root / "proc/vmstat"))
+    return int(found.group(1)) * os.sysconf("SC_PAGE_SIZE") if found else None
 
 
 def governor(root: Path = Path("/")) -> str | None:

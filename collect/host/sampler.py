@@ -134,9 +134,15 @@ class _Looker:
         self._is_mac = platform.system() == "Darwin"
 
     def quick(self, at_s: float, last: Reading | None) -> Reading:
-        """Memory and swap now; the rest as it was last seen."""
-        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-        return replace(last or Reading(at_s), at_s=at_s, swapped_in_bytes=swap.sin, memory_free_bytes=memory.available)
+        """Memory and swap now, heat and power source as last seen; the GPU's power and clock change too fast for that."""
+        return replace(
+            last or Reading(at_s),
+            at_s=at_s,
+            swapped_in_bytes=psutil.swap_memory().sin if self._is_mac else linux.swapped_in_bytes(),
+            memory_free_bytes=psutil.virtual_memory().available,
+            gpu_power_w=None,
+            gpu_clock_mhz=None,
+        )
 
     def look(self, at_s: float, *, slow: bool, last: Reading | None = None) -> Reading:
         """Everything; what is slow only where asked, else as it was last seen."""

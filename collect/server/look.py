@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from collect.client import lookup
 from collect.engine import Engine
 from collect.scrub import of_this_process
 from collect.server import llamacpp, ollama, openai, process
@@ -58,8 +59,11 @@ def find(ports: Sequence[int] = tuple(PORTS)) -> list[ServerFacts]:
     def probe(port: int) -> ServerFacts | None:
         # A server for "localhost" may listen on one of the two only.
         for host in ("127.0.0.1", "[::1]"):
-            if found := _recognise(Asker(f"http://{host}:{port}", timeout_s=_PROBE_TIMEOUT_S)):
+            ask = Asker(f"http://{host}:{port}", timeout_s=_PROBE_TIMEOUT_S)
+            if found := _recognise(ask):
                 return found[1]
+            if lookup.REFUSED not in ask.reasons:
+                return None  # something is there, and it is no LLM server
         return None
 
     with ThreadPoolExecutor(max_workers=len(ports) or 1) as pool:
@@ -151,7 +155,7 @@ def _recognised(ask: Asker) -> tuple[_Kind, ServerFacts]:
     if found := _recognise(ask):
         return found
     url = _shown(ask.url)
-    if "timeout" in ask.reasons and not ask.statuses:
+    if lookup.TIMEOUT in ask.reasons and not ask.statuses:
         raise ServerError(
             "Something listens at %(url)s, but does not answer. Wait until it is up, or restart it", url=url
         )

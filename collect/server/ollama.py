@@ -17,7 +17,7 @@ def recognise(ask: Asker) -> ServerFacts | None:
     models = tuple(
         ListedModel(name, positive(entry, "size"), loaded=name in running, digest=digest(entry, "digest"))
         for entry in objects(ask.get("/api/tags").json(), "models")
-        if (name := text(entry, "name"))
+        if (name := text(entry, "name")) and _generates_here(entry)
     )
     return ServerFacts(api="ollama", url=ask.url, models=models).learn("api", server="ollama", server_version=version)
 
@@ -34,6 +34,11 @@ def describe(ask: Asker, facts: ServerFacts) -> ServerFacts:
         context_limit_tokens=positive(running, "context_length"),
         gpu_fraction=gpu_fraction(running),
     )
+
+
+def _generates_here(entry: dict[str, Any]) -> bool:
+    """Whether a listed model runs on this server and writes text: not one of the cloud's, not an embedding model."""
+    return text(entry, "remote_host") is None and not (text(entry, "details", "family") or "").endswith("bert")
 
 
 def gpu_fraction(running: dict[str, Any]) -> float | None:

@@ -1,5 +1,6 @@
 """Linux' /proc and /sys, by a folder that a test writes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,13 @@ def test_what_a_machine_does_not_tell_is_unknown(tmp_path: Path) -> None:
     assert linux.throttle_count(tmp_path) is None
     assert linux.power_source(tmp_path) is None
     assert linux.governor(tmp_path) is None
+
+
+def test_what_was_swapped_in_is_in_pages(tmp_path: Path) -> None:
+    """Pages since the start, of this system's size; a container that hides them leaves it unknown."""
+    write(tmp_path, **{"proc/vmstat": "pgpgin 5\npswpin 10\npswpout 3\n"})
+    assert linux.swapped_in_bytes(tmp_path) == 10 * os.sysconf("SC_PAGE_SIZE")
+    assert linux.swapped_in_bytes(tmp_path / "none") is None
 
 
 def test_throttling_is_counted_over_all_processors(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_server_that_takes_its_time_is_left(drips: bool) -> None:
     with Oracle(always(Script(pieces, ending="stall", head_at_ms=0))) as oracle:
         started = time.monotonic()
         found = lookup.get(oracle.url, "/", timeout_s=0.4)
-        assert (found.status, found.reason) == (None, "timeout")
+        assert (found.status, found.reason) == (None, lookup.TIMEOUT)
         assert time.monotonic() - started < 2
 
 
@@ -55,7 +55,7 @@ def test_an_answer_without_end_is_left() -> None:
 
 def test_nothing_answers() -> None:
     """A port where nobody listens, and an address that is none, give a reason."""
-    assert lookup.get("http://127.0.0.1:9", "/").reason == "nothing answers"
+    assert lookup.get("http://127.0.0.1:9", "/").reason == lookup.REFUSED
     assert lookup.get("http://[", "/").status is None
 
 

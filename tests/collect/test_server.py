@@ -1,11 +1,15 @@
 """Servers are asked what they are and what they run; answers are in their documented formats, written here."""
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from collect import server
+from collect.client.lookup import Answer
 from collect.oracle import (
     Handler,
     Model,
@@ -23,7 +27,8 @@ from collect.oracle import (
 )
 from collect.scrub import Scrubber
 from collect.server import ListedModel, ServerFacts
-from roofbook.errors import ModelError, ServerError
+from roofbook.errors import ModelError, RoofbookError, ServerError
+from roofbook.record import RunFacts, to_table
 
 GIB = 2**30
 
@@ -317,6 +322,84 @@ def test_absurd_answers_are_unknown() -> None:
     assert (facts.weights_bytes, facts.server_version, len(facts.models)) == (None, None, 1)
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+PATHS = ("/", "/props", "/v1/models", "/api/version", "/api/tags", "/api/ps", "/api/show", "/api/v0/models", "/metrics",
+         "/version", "/get_server_info", "/health")  # fmt: skip
+
+
+def truths() -> dict[str, Any]:
+    """Good answers of all kinds of servers at once, by path."""
+    card = {"id": "m", "owned_by": "llamacpp", "max_model_len": 9, "meta": {"size": 5, "n_embd": 3}}
+    entry = {
+        "name": "m:latest",
+        "size": 5,
+        "size_vram": 5,
+        "digest": "0" * 64,
+        "details": {"quantization_level": "Q4_0"},
+    }
+    return {
+        "/props": props(4, 2048), "/v1/models": {"data": [card]}, "/api/version": {"version": "1"},
+        "/api/tags": {"models": [entry]}, "/api/ps": {"models": [entry]}, "/version": {"version": "1"},
+        "/api/show": {"model_info": {"general.architecture": "llama", "llama.block_count": 2}},
+        "/get_server_info": {"version": "1", "tp_size": 1}, "/api/v0/models": {"data": []},
+    }  # fmt: skip
+
+
+def with_a_hole(value: Any, hole: Any, at: int) -> tuple[Any, int]:
+    """Put *hole* in the place of the *at*-th value inside *value*."""
+    if at == 0:
+        return hole, -1
+    at -= 1
+    if isinstance(value, dict):
+        made = dict(value)
+        for name in value:
+            made[name], at = with_a_hole(value[name], hole, at)
+            if at < 0:
+                return made, at
+        return made, at
+    if isinstance(value, list):
+        copy = list(value)
+        for n, inner in enumerate(value):
+            copy[n], at = with_a_hole(inner, hole, at)
+            if at < 0:
+                return copy, at
+        return copy, at
+    return value, at
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    without=st.sets(st.sampled_from(PATHS), max_size=6),
+    broken=st.sampled_from(PATHS),
+    hole=JSON,
+    at=st.integers(0, 12),
+    greeting=st.booleans(),
+)
+def test_whatever_a_server_answers(
+    monkeypatch: pytest.MonkeyPatch, without: set[str], broken: str, hole: Any, at: int, greeting: bool
+) -> None:
+    """Answers missing, and any value of any of them replaced: an error of ours, or facts that fit the contract."""
+    told = {path: body for path, body in truths().items() if path not in without}
+    if broken in told:
+        told[broken], _ = with_a_hole(told[broken], hole, at)
+
+    def ask(_method: str, _url: str, path: str, *_rest: Any) -> Answer:
+        if path == "/":
+            return Answer(200, "Ollama is running" if greeting else "")
+        return Answer(200, json.dumps(told[path])) if path in told else Answer(404)
+
+    monkeypatch.setattr("collect.client.lookup._ask", ask)
+    with contextlib.suppress(RoofbookError):
+        facts = server.inspect("http://127.0.0.1:9")
+        row = facts.columns()
+        assert to_table([row], RunFacts("run")).num_rows == 1
+        assert json.loads(json.dumps(facts.as_json(), allow_nan=False))["api"] == facts.api
+
+
 # ---- which model
 
 
@@ -344,6 +427,21 @@ def test_the_loaded_model_is_taken_else_the_smallest() -> None:
     """Without a name: what is loaded, whatever its size; with nothing loaded, the smallest."""
     assert looked_at(of_ollama([{"name": "big:70b"}])).model == "big:70b"
     assert looked_at(of_ollama([])).model == "small:1b"
+
+
+def test_what_cannot_be_measured_here_is_not_taken() -> None:
+    """A model of Ollama's cloud is a few bytes here, and an embedding model writes no text."""
+    remote = {"name": "gpt-oss:120b-cloud", "size": 384, "remote_host": "https://ollama.com:443"}
+    embedding = {"name": "nomic-embed-text:latest", "size": 274_302_450, "details": {"family": "nomic-bert"}}
+    handler = routes(
+        {
+            "/": text("Ollama is running"),
+            "/api/version": answer({"version": "0.12.0"}),
+            "/api/tags": answer({"models": [remote, embedding, *LISTED["models"]]}),
+            "/api/ps": answer({"models": []}),
+        }
+    )
+    assert looked_at(handler).model == "small:1b"
 
 
 def test_a_name_without_a_tag_means_latest() -> None:
