@@ -13,6 +13,7 @@ from roofbook.words import Words, load_words
 COMMANDS: Final = {
     "budget": "roofbook.commands.budget",
     "import": "roofbook.commands.importer",
+    "render": "roofbook.commands.render",
 }
 """Name -> module, imported only when its command is called."""
 

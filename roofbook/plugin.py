@@ -16,7 +16,7 @@ from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
-from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
@@ -37,6 +37,8 @@ _LANGUAGE: Final = "report_language"
 _CACHE: Final = Path(".cache") / "roofbook"
 
 _FIGURE: Final = re.compile(r'<div id="([\w-]+)" data-figure(?:="")?></div>')
+
+log = get_plugin_logger("roofbook")
 
 
 class RoofbookConfig(Config):
@@ -73,6 +75,8 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         with _told_to_mkdocs():
             cache = FigureCache(self._places.root / _CACHE)
             self._site = build_site(self._places, self._settings, self._lang(config), cache)
+        for sentence in self._site.missing:
+            log.warning(f"no translation into '{self._site.lang}' for: {sentence}")
         # Prose was rendered with the other pages: what is no page is published as it lies in the folder.
         for file in files.documentation_pages():
             files.remove(file)

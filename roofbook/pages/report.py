@@ -51,7 +51,7 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
         assets |= {uri: content for chapter in chapters for uri, content in chapter.assets.items()}
         if any(page.figures for chapter in chapters for page in chapter.section.pages):
             assets[VEGA] = vega_bundle().encode()
-    return Site(lang, navigation, assets)
+    return Site(lang, navigation, assets, tuple(sorted(words.missing)))
 
 
 @dataclass(frozen=True)

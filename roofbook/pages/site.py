@@ -38,6 +38,8 @@ class Site:
     lang: str
     navigation: tuple[Page | Section, ...]
     assets: Mapping[str, bytes | Path]
+    missing: tuple[str, ...] = ()
+    """Sentences that were said in English for want of a translation."""
 
     @property
     def pages(self) -> tuple[Page, ...]:

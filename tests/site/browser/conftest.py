@@ -62,7 +62,7 @@ def browser() -> Generator[Browser]:
 
 @pytest.fixture
 def read(browser: Browser) -> Read:
-    """Open a reader below *root*; at its end nothing may have been asked for elsewhere, and nothing complained about."""
+    """Open a reader below *root*; at its end nothing was asked for elsewhere, and nothing complained about."""
 
     @contextmanager
     def reading(root: str, *, javascript: bool = True, viewport: Any = None, **options: Any) -> Generator[Reader]:
