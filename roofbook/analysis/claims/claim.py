@@ -40,6 +40,8 @@ class Claim:
     mid: float | None = None
     """The recomputed figure itself, where *recomputed* is its interval."""
     changes_decision: bool = False
+    meant_binary: bool = False
+    """Whoever published it computed in GiB or KiB and printed GB or KB."""
 
     @property
     def verdict(self) -> Verdict:
@@ -54,14 +56,18 @@ class Claim:
         )
         if _meet(printed, self.recomputed):
             return "holds"
-        if self.unit in _BINARY and _meet(printed * _BINARY[self.unit], self.recomputed):
+        if self.meant_binary and _meet(printed * _BINARY[self.unit], self.recomputed):
             return "other_unit"
         widened = self.recomputed.high * CLOSE_WITHIN
-        return "close" if _meet(printed, self.recomputed + Range(-abs(widened), abs(widened))) else "differs"
+        return "close" if _meet(self.claimed, self.recomputed + Range(-abs(widened), abs(widened))) else "differs"
 
     def decisive(self) -> Self:
         """Return the claim marked as one whose correction changes a decision."""
         return replace(self, changes_decision=True)
+
+    def binary(self) -> Self:
+        """Return the claim marked as one that was computed in GiB or KiB."""
+        return replace(self, meant_binary=True)
 
 
 def claim(

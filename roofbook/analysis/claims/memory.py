@@ -25,11 +25,11 @@ def budget(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
     table = _table(evidence, said["reserve_gb"])
     line, unquantized = table.line(evidence.kv_type), table.line("f16")
     each = token_bytes(evidence.model, evidence.kv_type)
-    yield claim("gpu_usable", said["gpu_usable_gb"], _in(table.limit.limit_bytes, GB), "gb")
+    yield claim("gpu_usable", said["gpu_usable_gb"], _in(table.limit.limit_bytes, GB), "gb").binary()
     yield claim("weights", said["weights_gb"], _in(table.weights_bytes, GB), "gb")
     yield claim("reserve", said["reserve_gb"], None, "gb")
-    yield claim("kv_budget", said["kv_budget_gb"], _in(table.room_bytes, GB), "gb")
-    yield claim("kv_per_token", said["kv_kb_per_token"], _in(each, KB), "kb", evidence.kv_type)
+    yield claim("kv_budget", said["kv_budget_gb"], _in(table.room_bytes, GB), "gb").binary()
+    yield claim("kv_per_token", said["kv_kb_per_token"], _in(each, KB), "kb", evidence.kv_type).binary()
     if line is not None and unquantized is not None:
         yield claim("kv_tokens", said["tokens"], line.tokens, "tokens", evidence.kv_type)
         yield claim("requests_at_once", said["requests_4k"], line.sequences, "requests", evidence.kv_type)
@@ -75,7 +75,7 @@ def bytes_per_value(_: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
 
 def llama_token(evidence: Evidence, said: float) -> Iterator[Claim]:
     each = token_bytes(evidence.facts.model(_LLAMA).model.shape, "q8_0")
-    yield claim("kv_per_token_8b", said, _in(each, KB), "kb", "q8_0")
+    yield claim("kv_per_token_8b", said, _in(each, KB), "kb", "q8_0").binary()
 
 
 def llama_table(evidence: Evidence, said: Mapping[str, list[float | None]]) -> Iterator[Claim]:
@@ -84,14 +84,16 @@ def llama_table(evidence: Evidence, said: Mapping[str, list[float | None]]) -> I
         for users, claimed in zip(_USERS, row, strict=True):
             if claimed is not None:
                 found = cache_bytes(shape, int(tokens), "q8_0", sequences=users)
-                yield claim("kv_table_8b", claimed, _in(found, GB), "gb", f"{users} x {tokens}")
+                yield claim("kv_table_8b", claimed, _in(found, GB), "gb", f"{users} x {tokens}").binary()
 
 
 def fifty_users(evidence: Evidence, said: float) -> Iterator[Claim]:
     """In the type the figure was meant for, and in the one that the machine ran."""
     shape = evidence.facts.model(_LLAMA).model.shape
     for kv_type in ("f16", evidence.kv_type):
-        yield claim("kv_50_users", said, _in(cache_bytes(shape, 8192, kv_type, sequences=50), GB), "gb", kv_type)
+        yield claim(
+            "kv_50_users", said, _in(cache_bytes(shape, 8192, kv_type, sequences=50), GB), "gb", kv_type
+        ).binary()
 
 
 def four_bit(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
