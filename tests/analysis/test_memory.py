@@ -25,12 +25,13 @@ def qwen(facts: Facts) -> Model:
 
 
 @pytest.mark.parametrize(
-    ("macos", "by_file", "q8_by_device"), [(15, {"f16": 70, "q8_0": 133, "q4_0": 251}, 135), (26, {"f16": 87, "q8_0": 164, "q4_0": 310}, 166)]
-)  # fmt: skip
+    ("macos", "by_file", "q8_by_device"),
+    [(15, {"f16": 70, "q8_0": 133, "q4_0": 251}, 135), (26, {"f16": 87, "q8_0": 164, "q4_0": 310}, 166)],
+)
 def test_the_kv_type_and_the_systems_limit_decide(
     facts: Facts, qwen: Model, macos: int, by_file: dict[str, int], q8_by_device: int
 ) -> None:
-    """21.33 or 24.96 GiB less 4.361 of weights and 1.5 of reserve, over 4,096 tokens of 57,344, 30,464 or 16,128 bytes."""
+    """21.33 or 24.96 GiB less 4.361 of weights and 1.5 of reserve; a token is 57,344, 30,464 or 16,128 bytes."""
     limit = gpu_limit(facts.machine("mac-mini-m4-32gb").machine, macos, facts.mac_limits)
     table = memory_table(qwen, limit, 4096, quantization="Q4_K_M", reserve_bytes=RESERVE)
     assert {line.kv_type: line.sequences.low for line in table.lines} == by_file
