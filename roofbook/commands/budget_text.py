@@ -15,7 +15,7 @@ from roofbook.words import Words
 _MINUTE_S: Final = 60
 _NAMES: Final = ("aliases", "names")
 """Keys that no number here follows from."""
-_HOST_OF: Final = {"apple": "metal", "nvidia": "cuda", "amd": "rocm", "intel": "vulkan"}
+_ACCELERATORS: Final = {"apple": "metal", "nvidia": "cuda", "amd": "rocm", "intel": "vulkan"}
 
 
 def as_text(
@@ -318,7 +318,7 @@ def _runs_here(result: Answer, machine: MachineFact, words: Words) -> Iterator[t
                 runtime.default_slots,
             ),
         )
-    accelerator = "cpu" if chip is None or chip.memory_kind == "cpu" else _HOST_OF.get(chip.vendor or "", "cpu")
+    accelerator = "cpu" if chip is None or chip.memory_kind == "cpu" else _ACCELERATORS.get(chip.vendor or "", "cpu")
     seen = runtime.seen
     match runtime.runs.get(accelerator):
         case "none":

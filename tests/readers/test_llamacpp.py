@@ -8,7 +8,7 @@ import pytest
 from collect.engine import start
 from collect.server import inspect
 from roofbook.errors import ReaderError
-from roofbook.readers import Reading, completed, read_gguf, read_llamacpp, with_gguf_at_its_path
+from roofbook.readers import Reading, completed, from_json, read_gguf, read_llamacpp, with_gguf_at_its_path
 from roofbook.theory.shapes import Model, Tensors
 
 # tools/server/README.md of llama.cpp
@@ -134,8 +134,10 @@ def test_an_assumed_width_is_no_statement() -> None:
 def test_smollm2_from_its_file_and_from_the_embedded_server_agree(smollm2: Path, tmp_path: Path) -> None:
     """Every field that both hold is the same: width, vocabulary, context, parameters, bytes of tensors."""
     with start(log=tmp_path / "engine.log") as engine:
-        reading = inspect(engine.url, api="llamacpp", model=engine.model).reading
+        facts = inspect(engine.url, api="llamacpp", model=engine.model)
+    reading = facts.reading
     assert reading is not None
+    assert from_json(facts.as_json()["model"]).model == reading.model
     assert reading.model.tensors.total_bytes == 96_576_768
     assert reading.source == "llamacpp + gguf"
     assert reading.missing == ()
