@@ -134,7 +134,7 @@ class _Looker:
         self._is_mac = platform.system() == "Darwin"
 
     def quick(self, at_s: float, last: Reading | None) -> Reading:
-        """Memory and swap now, heat and power source as last seen; the GPU's power and clock change too fast for that."""
+        """Memory and swap now, the rest as last seen; but the GPU's power and clock, which change too fast for that."""
         return replace(
             last or Reading(at_s),
             at_s=at_s,

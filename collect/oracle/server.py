@@ -102,8 +102,11 @@ class Oracle:
                 script = self._twist(request, script)
             heard = Heard(request, script)
             self.heard.append(heard)
-            heard.outcome = "client_gone"  # unless it is played to its end
-            await _play(script, heard, reader, writer)
+            try:
+                await _play(script, heard, reader, writer)
+            except BaseException:
+                heard.outcome = "client_gone"
+                raise
             heard.outcome = "played"
         finally:
             self._in_flight -= 1
@@ -145,6 +148,7 @@ async def _play(script: Script, heard: Heard, reader: asyncio.StreamReader, writ
             writer.transport.abort()
         case "stall":
             await reader.read(1)  # nothing, until the client gives up
+            raise ConnectionResetError
 
 
 async def _until(start_s: float, at_ms: float, reader: asyncio.StreamReader) -> None:
