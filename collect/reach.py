@@ -105,14 +105,6 @@ def reach(plan: Plan, *, engine_log: Path) -> Generator[Reached]:
         yield reached
 
 
-def start_command(plan: Plan) -> str | None:
-    """Return the command that starts the server that *plan* names, None where something answers at its address."""
-    url = plan.server.url or USUAL_URLS.get(plan.server.api)
-    if url is None or lookup.get(url, "/").status is not None:
-        return None
-    return STARTS.get(plan.server.api)
-
-
 def _running(plan: Plan, url: str) -> Reached:
     wanted = plan.server
     key = None if wanted.api_key_env is None else os.environ[wanted.api_key_env]
@@ -120,6 +112,8 @@ def _running(plan: Plan, url: str) -> Reached:
         facts = ServerFacts("sse", url, model=wanted.model).states(wanted.stated)
         return Reached(APIS["sse"], Target(url, key), facts, wanted.stated)
     asked = None if wanted.api in ("auto", "embedded") else wanted.api
+    if asked in STARTS and lookup.get(url, "/").status is None:
+        raise ServerError("No server answers at %(url)s. Start it with: %(command)s", url=url, command=STARTS[asked])
     facts = server.inspect(url, api=asked, model=wanted.model, key=key, stated=wanted.stated)
     return Reached(APIS[facts.api], Target(facts.url, key), facts, wanted.stated)
 
