@@ -82,7 +82,7 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
         with _begun(order, plan, reached, measured, places, tell) as journal, host.KeepAwake():
             blocks = _blocks(plan, reached, journal)
             ending = _measured(blocks, reached, journal, tell)
-            return _closed(order, blocks, journal, measured, ending, tell)
+            return _closed(order, plan, blocks, journal, measured, ending, tell)
 
 
 def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: Places, tell: Tell) -> Journal:
@@ -181,7 +181,9 @@ def _measured(blocks: tuple[Block, ...], reached: Reached, journal: Journal, tel
     return Ending(stopped_by=stopped[0] if stopped else None)
 
 
-def _closed(order: Order, blocks: Sequence[Block], journal: Journal, measured: Path, ending: Ending, tell: Tell) -> int:
+def _closed(
+    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path, ending: Ending, tell: Tell
+) -> int:
     """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
     rows, again = journal.rows, order.resume_command(journal.facts.run_id)
     if ending.problem is not None and not any(row["phase"] in ("measured", "anchor") for row in rows):
@@ -192,7 +194,7 @@ def _closed(order: Order, blocks: Sequence[Block], journal: Journal, measured: P
     except RoofbookError as problem:
         tell.stopped(None, again)
         raise ending.problem or problem from problem
-    tell.table(rows)
+    tell.table(plan, rows)
     done = finished_keys(rows)
     if ending.problem is not None or any(block.without(done).units for block in blocks):
         tell.stopped(path, again)

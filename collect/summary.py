@@ -1,7 +1,7 @@
 """The rows of a run as one line a point: how many, median and range. Nothing of it is stored."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,10 @@ class Spread:
     low: float
     high: float
 
+    def differs_from(self, wanted: float, share: float) -> bool:
+        """Whether any of the values is further from *wanted* than *share* of it."""
+        return max(abs(self.low - wanted), abs(self.high - wanted)) > share * wanted
+
 
 @dataclass(frozen=True)
 class PointSummary:
@@ -30,20 +34,23 @@ class PointSummary:
     n: int
     failed: int
     refused: int
+    wanted_tokens: int
+    prompt_tokens: Spread | None
     ttft_ms: Spread | None
     prefill_tok_per_s: Spread | None
     tpot_ms: Spread | None
 
 
-def summarise(rows: Iterable[Row]) -> list[PointSummary]:
-    """Return the measured points in the order of the plan's experiments, shorter prompts first."""
+def summarise(rows: Iterable[Row], experiments: Sequence[str]) -> list[PointSummary]:
+    """Return the measured points in the order of *experiments*, in each by concurrency and length."""
+
+    def place(row: Row) -> tuple[int, int, int]:
+        return experiments.index(row["experiment"]), row["concurrency"], row["prompt_tokens_wanted"]
+
     points: dict[tuple[str, str], list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row["concurrency"] or 0, row["prompt_tokens_wanted"] or 0)):
-        if row["phase"] == "measured":
-            points.setdefault((row["experiment"], row["point"]), []).append(row)
-    return [
-        _summary(experiment, point, found) for (experiment, point), found in sorted(points.items(), key=_experiment)
-    ]
+    for row in sorted((row for row in rows if row["phase"] == "measured"), key=place):
+        points.setdefault((row["experiment"], row["point"]), []).append(row)
+    return [_summary(experiment, point, found) for (experiment, point), found in points.items()]
 
 
 def failures(rows: Iterable[Row]) -> dict[str, int]:
@@ -71,10 +78,6 @@ def prefill_tok_per_s(row: Row) -> float | None:
     return (tokens - (row.get("cached_tokens") or 0)) / ms * MS_PER_S
 
 
-def _experiment(item: tuple[tuple[str, str], list[Row]]) -> int:
-    return min(row["order_index"] for row in item[1])
-
-
 def _summary(experiment: str, point: str, rows: list[Row]) -> PointSummary:
     good = [row for row in rows if row["status"] == "ok"]
     return PointSummary(
@@ -83,6 +86,8 @@ def _summary(experiment: str, point: str, rows: list[Row]) -> PointSummary:
         n=len(good),
         failed=sum(row["status"] not in ("ok", *NOT_MEASURED) for row in rows),
         refused=sum(row["status"] == "refused" for row in rows),
+        wanted_tokens=rows[0]["prompt_tokens_wanted"],
+        prompt_tokens=_spread(row.get("prompt_tokens") for row in good),
         ttft_ms=_spread(row.get("ttft_ms") for row in good),
         prefill_tok_per_s=_spread(map(prefill_tok_per_s, good)),
         tpot_ms=_spread(map(tpot_ms, good)),

@@ -17,6 +17,8 @@ from roofbook.words import Words
 
 # Where the line cannot be rewritten (a log, a pipe), a new one every few seconds is enough to see that it goes on.
 _PLAIN_LINE_EVERY_S: Final = 5.0
+# Prompts within this share of the wanted length are as long as they should be.
+LENGTH_TOLERANCE: Final = 0.02
 _REWRITE: Final = "\r\x1b[2K"
 
 
@@ -155,13 +157,22 @@ class Tell:
 
     # After it
 
-    def table(self, rows: Sequence[Row]) -> None:
+    def table(self, plan: Plan, rows: Sequence[Row]) -> None:
         """Say what was measured, one line a point."""
-        points = summarise(rows)
+        points = summarise(rows, [one.name for one in plan.experiments])
         if points:
             self.line()
             for text in _aligned([self._headings(), *(self._cells(one) for one in points)]):
                 self.line(text)
+        for one in points:
+            reached = one.prompt_tokens
+            if reached is not None and reached.differs_from(one.wanted_tokens, LENGTH_TOLERANCE):
+                self.line(
+                    self.words.say(
+                        "%(point)s: the server counted %(low)d to %(high)d prompt tokens where %(wanted)d were wanted",
+                        point=one.point, low=reached.low, high=reached.high, wanted=one.wanted_tokens,
+                    )
+                )  # fmt: skip
         if failed := failures(rows):
             told = ", ".join(f"{number} x {status}" for status, number in sorted(failed.items()))
             self.line(self.words.say("Not in these figures: %(failures)s", failures=told))
