@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collect.server.fields import objects, text
+from collect.fields import objects, text
 from roofbook.units import MB
 
 # OSThermalNotification.h: the pressure that com.apple.system.thermalpressurelevel carries.

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from collect.fields import at, first, objects, positive, text
 from collect.server.ask import Asker
 from collect.server.facts import ListedModel, ServerFacts
-from collect.server.fields import at, first, objects, positive, text
 
 
 def recognise(ask: Asker) -> ServerFacts | None:

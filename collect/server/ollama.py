@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
+from collect.fields import count, digest, first, objects, positive, text
 from collect.server.ask import Asker
 from collect.server.facts import ListedModel, ServerFacts
-from collect.server.fields import count, digest, first, objects, positive, text
 
 
 def recognise(ask: Asker) -> ServerFacts | None:

@@ -3,9 +3,9 @@
 import re
 from typing import Any, Final
 
+from collect.fields import at, count, first, number, objects, positive, text
 from collect.server.ask import Asker
 from collect.server.facts import ListedModel, ServerFacts
-from collect.server.fields import at, count, first, number, objects, positive, text
 
 # What servers write as the owner of a model.
 _OWNERS: Final = {
