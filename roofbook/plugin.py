@@ -95,6 +95,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
             {"lang": language.code, "root": root + self._below(language.code, "")}
             for language in self._settings.languages
         ]
+        env.globals["exists_in"] = lambda uri, lang: self._site.page(uri).exists_in(lang)
         return env
 
     def on_page_context(
@@ -110,7 +111,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
                 "href": addresses.asset(self._below(language.code, page.file.dest_uri)),
             }
             for language in self._settings.languages
-            if language.code != here
+            if language.code != here and self._site.page(page.file.src_uri).exists_in(language.code)
         ]
         return context
 

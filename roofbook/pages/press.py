@@ -5,20 +5,21 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
 from markupsafe import Markup
 
 from roofbook.charts.cache import Drawn
 from roofbook.errors import PageError
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
+from roofbook.pages.prose import Written, below_heading, heading_of, read_head
+from roofbook.pages.quotes import PageQuotes
 from roofbook.pages.settings import Settings
-from roofbook.pages.site import Addresses, Page
+from roofbook.pages.site import Addresses, Page, figure_place
 
 VEGA: Final = "assets/vega.js"
 
-_FRONT_MATTER: Final = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_HEADING: Final = re.compile(r"^# +(.+?) *(?:\{[^}]*\})?$", re.MULTILINE)
+QUOTED: Final = "quoted"
+"""The anchor of the list of numbers below a page of prose."""
 
 
 class Press:
@@ -40,16 +41,29 @@ class Press:
         head = f"---\ntitle: {json.dumps(plain_title(title), ensure_ascii=False)}\n---\n\n"
         return Page(uri, plain_title(title), plain_title(label), head + body, self._figures(uri, drawn))
 
-    def prose(self, uri: str, template: str, context: Mapping[str, Any]) -> tuple[Page, int]:
-        """Return a page that is written as prose, and its place among the others (``order`` in its front matter)."""
-        drawn: list[Drawn] = list(context.get("drawn", ()))
-        text = self._engine.render(template, {**self._frame(uri, drawn), **context}, page=uri)
-        meta = _front_matter(text, template)
-        heading = _HEADING.search(text)
-        title = str(meta.get("title") or (heading[1] if heading else uri))
-        label = str(meta.get("label") or title)
-        page = Page(uri, plain_title(title), plain_title(label), text, self._figures(uri, drawn))
-        return page, int(meta.get("order") or 0)
+    def prose(self, uri: str, template: str, quotes: PageQuotes, context: Mapping[str, Any] | None = None) -> Written:
+        """Return a page that is written as prose; what it quotes is listed at its end.
+
+        Raises PageError with the template and its line, also for a number or figure that does not exist.
+        """
+        frame = {**self._frame(uri, quotes.drawn), **quotes.functions, **(context or {})}
+        told = self._engine.render(template, frame, page=uri)
+        head = read_head(told, template)
+        title = head.title or heading_of(told) or uri
+        figures = self._figures(uri, quotes.drawn, quotes.tables)
+        if quotes.quoted:
+            listed = {**frame, "quoted": list(quotes.quoted.values())}
+            figures[QUOTED] = self._engine.render("parts/quoted.html.j2", listed, page=uri)
+            told = f"{told.rstrip()}\n\n{figure_place(QUOTED)}\n"
+        if quotes.absent:
+            absent = {**frame, "absent": list(quotes.absent.values())}
+            told = below_heading(told, self._engine.render("parts/absent.md.j2", absent, page=uri))
+        page = Page(uri, plain_title(title), plain_title(head.label or title), told, figures)
+        return Written(page, head, tuple(quotes.drawn))
+
+    def part(self, uri: str, template: str, context: Mapping[str, Any]) -> str:
+        """Return a part of the page *uri* as *template* makes it of *context*."""
+        return self._engine.render(template, {**self._frame(uri, []), **context}, page=uri)
 
     def _frame(self, uri: str, drawn: list[Drawn]) -> dict[str, Any]:
         addresses = Addresses(uri, self._folder)
@@ -70,32 +84,26 @@ class Press:
             "drawn": drawn,
         }
 
-    def _figures(self, uri: str, drawn: list[Drawn]) -> dict[str, str]:
+    def _figures(self, uri: str, drawn: list[Drawn], tables: Mapping[str, str] | None = None) -> dict[str, str]:
         addresses = Addresses(uri, self._folder)
+        published = {one.figure.anchor: csv_address(uri, one) for one in drawn} | dict(tables or {})
         return {
-            one.figure.anchor: self._engine.render(
-                "parts/figure.html.j2",
-                {"drawn": one, "vega": addresses.asset(VEGA), "csv": addresses.asset(csv_address(uri, one))},
-                page=uri,
+            one.figure.anchor: _one_block(
+                self._engine.render(
+                    "parts/figure.html.j2",
+                    {"drawn": one, "vega": addresses.asset(VEGA), "csv": addresses.asset(published[one.figure.anchor])},
+                    page=uri,
+                )
             )
             for one in drawn
         }
 
 
-def _front_matter(text: str, template: str) -> dict[str, Any]:
-    front = _FRONT_MATTER.match(text)
-    try:
-        meta: Any = yaml.safe_load(front[1]) if front else {}
-        return {"title": meta.get("title"), "label": meta.get("label"), "order": int(meta.get("order") or 0)}
-    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as problem:
-        raise PageError("%(template)s: its front matter is no YAML", template=template) from problem
-
-
-def figure_place(anchor: str) -> str:
-    """Return what holds a figure's place in the Markdown, until the page is HTML."""
-    return f'<div id="{anchor}" data-figure></div>'
-
-
 def csv_address(uri: str, drawn: Drawn) -> str:
     """Return where the table of a page's figure is published."""
     return f"data/{uri.removesuffix('.md').replace('/', '-')}-{drawn.figure.name}.csv"
+
+
+def _one_block(html: str) -> str:
+    """Return the HTML without blank lines: to Markdown one of them ends a block of HTML."""
+    return re.sub(r"\n\s*\n", "\n", html).strip()

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from roofbook.charts.cache import FigureCache
 from roofbook.errors import WriteError
-from roofbook.pages.press import figure_place
 from roofbook.pages.report import build_site
 from roofbook.pages.settings import Settings
-from roofbook.pages.site import Page, Site
+from roofbook.pages.site import Page, Site, figure_place
 from roofbook.places import Places
 
 

@@ -12,8 +12,13 @@ from roofbook.pages import prefill
 from roofbook.pages.downloads import row_files, run_files
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
+from roofbook.pages.home import front_page
+from roofbook.pages.posts import languages_of, listed, written_posts
 from roofbook.pages.press import VEGA, Press, csv_address
+from roofbook.pages.prose import files
+from roofbook.pages.quotes import Library, PageQuotes, Placeable, Quotable
 from roofbook.pages.settings import Settings
+from roofbook.pages.shelves import navigation
 from roofbook.pages.site import Page, Section, Site
 from roofbook.pages.subjects import SubjectView, subject_views
 from roofbook.places import Places
@@ -36,22 +41,23 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     words = load_words(places.locale, lang, zone=settings.zone)
     engine = Engine((places.root / "templates", places.root / "site_src"), words)
     press = Press(engine, settings, lang)
-    views = subject_views(read_runs(places.measured), load_facts(places.facts))
+    facts = load_facts(places.facts)
+    views = subject_views(read_runs(places.measured), facts)
     chapters = [_chapter(view, words, press, figures) for view in views]
-    home = press.page(
-        "index.md",
-        "pages/home.md.j2",
-        {"cards": [chapter.card for chapter in chapters], "site_name": settings.language(lang).site_name},
-        title=settings.language(lang).site_name,
-        label=words.say("Home"),
-    )
-    navigation = (home, *(chapter.section for chapter in chapters), *_prose(places, lang, press))
+    library = Library(words, facts, [chapter.quotable for chapter in chapters], settings.subjects)
+    posts = languages_of(places.root / "site_src", [language.code for language in settings.languages])
+    own_posts = written_posts(press, lang, posts, library)
+    shown = listed(posts, places.root / "site_src", lang, own_posts)
+    home = front_page(press, settings, lang, library, [chapter.card for chapter in chapters], shown)
+    written = [press.prose(uri, f"{lang}/{uri}", PageQuotes(library)) for uri in files(places.root / "site_src" / lang)]
+    sections = [chapter.section for chapter in chapters]
     assets: dict[str, bytes | Path] = {}
     if lang == settings.main.code:
         assets |= {uri: content for chapter in chapters for uri, content in chapter.assets.items()}
         if any(page.figures for chapter in chapters for page in chapter.section.pages):
             assets[VEGA] = vega_bundle().encode()
-    return Site(lang, navigation, assets, tuple(sorted(words.missing)))
+    pages = navigation(home, [*written, *own_posts], sections, words)
+    return Site(lang, pages, assets, tuple(sorted(words.missing)))
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class _Chapter:
     section: Section
     card: Mapping[str, Any]
     assets: Mapping[str, bytes | Path]
+    quotable: Quotable
 
 
 def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache) -> _Chapter:
@@ -72,19 +79,16 @@ def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache
     }
     shown: dict[str, Context] = {}
     pages: list[Page] = []
+    placeable: list[Placeable] = []
     for name, (label, context) in TOPICS.items():
         uri = f"{view.slug}/{name}.md"
         shown[name] = context(view, words, figures)
         told = {**common, **shown[name]}
         pages.append(press.page(uri, f"pages/{name}.md.j2", told, title=shown[name]["title"], label=words.say(label)))
-        assets |= {csv_address(uri, drawn): drawn.figure.table.csv().encode() for drawn in shown[name]["drawn"]}
-    card = {"view": view, "uri": pages[0].uri, **shown}
-    return _Chapter(Section(plain_title(view.title(words)), tuple(pages)), card, assets)
-
-
-def _prose(places: Places, lang: str, press: Press) -> list[Page]:
-    """Return the pages that are written by hand, one file a language, in their own order."""
-    folder = places.root / "site_src" / lang
-    uris = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
-    written = [press.prose(uri, f"{lang}/{uri}", {}) for uri in uris]
-    return [page for page, _ in sorted(written, key=lambda entry: (entry[1], entry[0].uri))]
+        tables = {csv_address(uri, drawn): drawn for drawn in shown[name]["drawn"]}
+        assets |= {address: drawn.figure.table.csv().encode() for address, drawn in tables.items()}
+        placeable += [Placeable(drawn, address) for address, drawn in tables.items()]
+    card = {"view": view, "uri": pages[0].uri, "topics": {name: f"{view.slug}/{name}.md" for name in TOPICS}, **shown}
+    return _Chapter(
+        Section(plain_title(view.title(words)), tuple(pages)), card, assets, Quotable(view, pages[0].uri, placeable)
+    )

@@ -1,7 +1,8 @@
 """What mkdocs.yml says about the report: its languages, its owner, its time zone."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import yaml
 
 from roofbook.errors import PageError
 
+_SHORT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 _SAFE_SCHEMES: Final = ("https://", "http://", "mailto:")
 
 
@@ -48,6 +50,8 @@ class Settings:
     languages: tuple[Language, ...]
     owner: Owner = Owner()
     zone: str = "UTC"
+    subjects: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Short names that prose may quote subjects by, and the slugs they stand for."""
 
     @property
     def main(self) -> Language:
@@ -69,14 +73,15 @@ def read_settings(path: Path) -> Settings:
     reader = _Reader(path)
     extra = reader.mapping(reader.mapping(config or {}, "").get("extra") or {}, "extra")
     report = reader.mapping(extra.get("report") or {}, "extra.report")
-    reader.only(report, "extra.report", "languages", "zone")
+    reader.only(report, "extra.report", "languages", "zone", "subjects")
     languages = tuple(
         reader.language(str(code), value)
         for code, value in reader.mapping(report.get("languages") or {}, "extra.report.languages").items()
     )
     if not languages:
         raise PageError("%(path)s: extra.report.languages names no language", path=path)
-    return Settings(languages, reader.owner(extra.get("owner") or {}), str(report.get("zone", "UTC")))
+    owner, zone = reader.owner(extra.get("owner") or {}), str(report.get("zone", "UTC"))
+    return Settings(languages, owner, zone, reader.subjects(report.get("subjects") or {}))
 
 
 class _AnyTag(yaml.SafeLoader):
@@ -120,6 +125,16 @@ class _Reader:
         found = self.mapping(value, key)
         self.only(found, key, "name", "site_name")
         return Language(code, self.text(found, key, "name"), self.text(found, key, "site_name"))
+
+    def subjects(self, value: Any) -> dict[str, str]:
+        found = self.mapping(value, "extra.report.subjects")
+        for name in found:
+            if not _SHORT_NAME.fullmatch(name):
+                raise PageError(
+                    "%(path)s: 'extra.report.subjects.%(name)s': a short name is small letters, digits and hyphens",
+                    path=self._path, name=name,
+                )  # fmt: skip
+        return {name: self.text(found, "extra.report.subjects", name) for name in found}
 
     def owner(self, value: Any) -> Owner:
         found = self.mapping(value, "extra.owner")

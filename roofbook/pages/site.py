@@ -18,6 +18,11 @@ class Page:
     label: str
     markdown: str
     figures: Mapping[str, str] = field(default_factory=dict[str, str])
+    langs: tuple[str, ...] | None = None
+    """The languages that it exists in; None: in every one."""
+
+    def exists_in(self, lang: str) -> bool:
+        return self.langs is None or lang in self.langs
 
 
 @dataclass(frozen=True)
@@ -70,3 +75,8 @@ class Addresses:
     def _relative(self, target: str) -> str:
         here = posixpath.dirname(posixpath.join(self.lang_folder, self.uri))
         return posixpath.relpath(target, here or ".")
+
+
+def figure_place(anchor: str) -> str:
+    """Return what holds a figure's place in the Markdown, until the page is HTML."""
+    return f'<div id="{anchor}" data-figure></div>'

@@ -2,9 +2,9 @@
 
 from roofbook.analysis.quantities.catalogue import machine_quantities, model_quantities
 from roofbook.analysis.quantities.quantity import Quantities, Quantity, Unit, change, ratio
-from roofbook.analysis.quantities.subject import subject_quantities
+from roofbook.analysis.quantities.subject import Known, subject_quantities
 
 __all__ = [
-    "Quantities", "Quantity", "Unit", "change", "machine_quantities", "model_quantities", "ratio",
+    "Known", "Quantities", "Quantity", "Unit", "change", "machine_quantities", "model_quantities", "ratio",
     "subject_quantities",
 ]  # fmt: skip

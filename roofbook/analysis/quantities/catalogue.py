@@ -46,7 +46,7 @@ def model_quantities(model: Model, quantization: str | None = None) -> Quantitie
     size = held.file_bytes or held.total_bytes
     return Quantities(
         {
-            "params": estimated("count", lambda: float(model.params or counted_params(model))),
+            "params": estimated("params", lambda: float(model.params or counted_params(model))),
             "layers": Quantity("count", None if model.layers is None else float(len(model.layers))),
             "file_bytes": Quantity("bytes", None if size is None else float(size)),
             "weights_bytes": estimated("bytes", lambda: weights(model, quantization).total_bytes),

@@ -11,7 +11,7 @@ from roofbook.theory.quantization import known_kv_type
 from roofbook.theory.shapes import Range
 
 Unit = Literal[
-    "ms", "ms_per_token", "ms_per_token2", "tok_per_s", "tokens", "count", "per_min", "share", "factor",
+    "ms", "ms_per_token", "ms_per_token2", "tok_per_s", "tokens", "count", "params", "per_min", "share", "factor",
     "bytes", "flop", "flops_per_s", "bytes_per_s", "kv_bytes", "limit_bytes",
 ]  # fmt: skip
 """What a value counts; *kv_bytes* and *limit_bytes* are bytes that people know in powers of two."""

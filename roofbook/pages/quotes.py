@@ -1,0 +1,243 @@
+"""Numbers and figures by name: prose quotes what is computed from the rows, and cannot go stale or be mistyped."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from roofbook.analysis.quantities import (
+    Known,
+    Quantities,
+    Quantity,
+    change,
+    machine_quantities,
+    model_quantities,
+    ratio,
+    subject_quantities,
+)
+from roofbook.charts.cache import Drawn
+from roofbook.errors import PageError, UsageError
+from roofbook.facts import Facts
+from roofbook.pages.escape import text
+from roofbook.pages.site import figure_place
+from roofbook.pages.subjects import SubjectView
+from roofbook.pages.values import footing, told
+from roofbook.validity import known_of, records
+from roofbook.words import Words, mark
+
+_NEAR: Final = 6
+
+_NOT_MORE: Final = mark("The page says that '%(after)s' is more than '%(before)s' (of '%(source)s'), and it is not")
+_NOT_LESS: Final = mark("The page says that '%(after)s' is less than '%(before)s' (of '%(source)s'), and it is not")
+
+
+@dataclass(frozen=True)
+class Placeable:
+    """A figure of a subject that prose may place, and where its table is published."""
+
+    drawn: Drawn
+    csv: str
+
+
+@dataclass(frozen=True)
+class Quotable:
+    """A subject with the page that leads to its rows, and its figures."""
+
+    view: SubjectView
+    uri: str
+    figures: Sequence[Placeable]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Whose numbers they are: a subject (then with its page and its figures), or a machine or model of the catalogue.
+
+    There are no quantities for a subject that mkdocs.yml names and nobody has measured in this folder.
+    """
+
+    name: str
+    title: str
+    quantities: Quantities | None
+    uri: str | None = None
+    """The page that leads to its rows."""
+    figures: Mapping[str, Placeable] = field(default_factory=dict[str, Placeable])
+
+
+class Library:
+    """All that prose may quote, in one language: subjects by alias or slug, machines and models by their id."""
+
+    def __init__(
+        self,
+        words: Words,
+        facts: Facts,
+        subjects: Iterable[Quotable],
+        aliases: Mapping[str, str],
+    ) -> None:
+        self.words = words
+        self._facts = facts
+        self._subjects = {subject.view.slug: subject for subject in subjects}
+        self._aliases = aliases
+        self._sources: dict[str, Source] = {}
+
+    def source(self, name: str) -> Source:
+        """Return what *name* means; raises PageError, with the near names, where it means nothing."""
+        if name not in self._sources:
+            self._sources[name] = self._source(name)
+        return self._sources[name]
+
+    def _source(self, name: str) -> Source:
+        slug = self._aliases.get(name, name)
+        if slug in self._subjects:
+            found = self._subjects[slug]
+            figures = {one.drawn.figure.name: one for one in found.figures}
+            return Source(name, found.view.title(self.words), self._of_subject(found.view), found.uri, figures)
+        if name in self._aliases:
+            return Source(name, slug, None)
+        return self._of_catalogue(name)
+
+    def _of_subject(self, view: SubjectView) -> Quantities:
+        subject = view.subject
+        found = known_of(records(subject.rows), self._facts)
+        known = Known(
+            machine=found.machines.get(subject.machine),
+            model=found.models.get((subject.model, subject.quantization)),
+            mac_limits=self._facts.mac_limits,
+        )
+        claims: dict[str, Any] = {}
+        for run in view.runs:
+            claims |= run.facts.origin.get("claims") or {}
+        return subject_quantities(subject, view.found, known, claims)
+
+    def _of_catalogue(self, name: str) -> Source:
+        try:
+            machine = self._facts.machine(name).machine
+            return Source(name, machine.name or name, machine_quantities(machine, self._facts.mac_limits))
+        except UsageError:
+            match = self._facts.find(names=[name])
+        if match is None:
+            known = [*self._aliases, *self._subjects, *self._facts.machines, *self._facts.models]
+            raise PageError(
+                "Nothing is called '%(name)s': no subject, machine or model. Near ones: %(near)s",
+                name=name, near=_near(name, known),
+            )  # fmt: skip
+        model = match.model.quantized(match.file.quantization) if match.file else match.model.shape
+        return Source(name, match.model.name, model_quantities(model))
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """One number as a page quotes it."""
+
+    source: Source
+    name: str
+    quantity: Quantity
+
+    def told(self, words: Words) -> str:
+        return told(self.quantity, words)
+
+    def footing(self, words: Words) -> str:
+        return footing(self.quantity, words)
+
+
+class PageQuotes:
+    """What one page quotes: the functions that its prose may call, and afterwards what it called them for."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._words = library.words
+        self.quoted: dict[tuple[str, str], Quoted] = {}
+        self.drawn: list[Drawn] = []
+        self.tables: dict[str, str] = {}
+        """Where the tables of the placed figures are published, by their anchors."""
+        self.absent: dict[str, Source] = {}
+        """Subjects that are quoted and have not been measured in this folder."""
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """``quote``, ``ratio``, ``grows``, ``falls`` and ``chart``, for the page's template."""
+        return {
+            "quote": self.quote,
+            "ratio": self.ratio,
+            "grows": self.grows,
+            "falls": self.falls,
+            "chart": self.chart,
+        }
+
+    def quote(self, source: str, name: str, *, unit: bool = True) -> Markup:
+        """Return the number *name* of *source* with its unit (or bare).
+
+        Raises PageError, with the near names, for a source or name that does not exist.
+        """
+        return self._shown(self._get(source, name), unit=unit)
+
+    def ratio(self, source: str, over: str, under: str, other: str | None = None) -> Markup:
+        """Return how many times the number *under* (of *other*, else of the same source) goes into *over*."""
+        return self._shown(ratio(self._get(source, over), self._get(other or source, under)))
+
+    def grows(self, source: str, before: str, after: str) -> Markup:
+        """Return by what share *after* is more than *before*; raises PageError where it is not."""
+        return self._changed(source, before, after, 1)
+
+    def falls(self, source: str, before: str, after: str) -> Markup:
+        """Return by what share *after* is less than *before*; raises PageError where it is not."""
+        return self._changed(source, before, after, -1)
+
+    def chart(self, source: str, name: str) -> Markup:
+        """Place the figure *name* of the subject *source*, once a page; raises PageError where there is none."""
+        found = self._library.source(source)
+        if found.quantities is None:
+            self.absent[source] = found
+            return Markup("")
+        if name not in found.figures:
+            raise PageError(
+                "'%(source)s' has no figure '%(name)s'; there are: %(known)s",
+                source=source, name=name, known=", ".join(found.figures) or "none",
+            )  # fmt: skip
+        figure = found.figures[name]
+        own = replace(figure.drawn, figure=replace(figure.drawn.figure, name=f"{source}-{name}"))
+        self.drawn.append(own)
+        self.tables[own.figure.anchor] = figure.csv
+        return Markup(f"\n{figure_place(own.figure.anchor)}\n")
+
+    def _get(self, source: str, name: str) -> Quantity:
+        found = self._library.source(source)
+        if found.quantities is None:
+            self.absent[source] = found
+            return Quantity("count")
+        quantity = found.quantities.find(name)
+        if quantity is None:
+            raise PageError(
+                "'%(source)s' has no number '%(name)s'. Near ones: %(near)s",
+                source=source, name=name, near=_near(name, found.quantities.names),
+            )  # fmt: skip
+        self.quoted[source, name] = Quoted(found, name, quantity)
+        return quantity
+
+    def _changed(self, source: str, before: str, after: str, direction: int) -> Markup:
+        share = change(self._get(source, before), self._get(source, after))
+        if share.value is None:
+            return self._shown(share)
+        if share.value * direction < 0:
+            sentence = _NOT_MORE if direction > 0 else _NOT_LESS
+            raise PageError(sentence, after=after, before=before, source=source)
+        return self._shown(replace(share, value=abs(share.value)))
+
+    def _shown(self, quantity: Quantity, *, unit: bool = True) -> Markup:
+        if not quantity.known:
+            return Markup('<span class="rb-unknown" title="{}">–</span>').format(self._words.say("unknown"))
+        below = footing(quantity, self._words)
+        shown = text(told(quantity, self._words, unit=unit))
+        hint = Markup(' title="{}"').format(below) if below else Markup("")
+        return Markup('<span class="rb-quote"') + hint + Markup(">") + shown + Markup("</span>")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """Return the few of *known* that hold *name* or its parts, or look like it."""
+    names = list(dict.fromkeys(known))
+    alike = get_close_matches(name, names, n=_NEAR, cutoff=0.5)
+    holding = [one for one in names if name.lower() in one.lower()]
+    last = name.rpartition(".")[2]
+    same_end = [one for one in names if one.rpartition(".")[2] == last]
+    return ", ".join(list(dict.fromkeys([*alike, *holding, *same_end]))[:_NEAR]) or ", ".join(names[:_NEAR]) or "none"
