@@ -95,7 +95,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
             {"lang": language.code, "root": root + self._below(language.code, "")}
             for language in self._settings.languages
         ]
-        env.globals["exists_in"] = lambda uri, lang: self._site.page(uri).exists_in(lang)
+        env.globals["exists_in"] = self._exists_in
         return env
 
     def on_page_context(
@@ -143,6 +143,9 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         for folder in ("data", "templates"):
             server.watch(str(self._places.root / folder))
         return server
+
+    def _exists_in(self, uri: str, lang: str) -> bool:
+        return self._site.page(uri).exists_in(lang)
 
     def _lang(self, config: MkDocsConfig) -> str:
         return str(cast("dict[str, Any]", config.extra).get(_LANGUAGE, self._settings.main.code))
