@@ -44,7 +44,7 @@ def front_page(
     """Return the front page; *cards* are the subjects, newest first and self-tests last."""
     words, site_name = library.words, settings.language(lang).site_name
     real = [card for card in cards if not card["view"].subject.is_self_test]
-    quotes = PageQuotes(library)
+    quotes = PageQuotes(library, "index.md")
     context = {
         "site_name": site_name,
         "cards": real or cards,

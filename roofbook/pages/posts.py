@@ -48,7 +48,9 @@ def languages_of(site_src: Path, languages: Sequence[str]) -> dict[str, tuple[st
 
 def written_posts(press: Press, lang: str, posts: Mapping[str, tuple[str, ...]], library: Library) -> list[Written]:
     """Return the finished posts of *lang*, newest first."""
-    return [_written(press, lang, uri, langs, PageQuotes(library)) for uri, langs in posts.items() if lang in langs]
+    return [
+        _written(press, lang, uri, langs, PageQuotes(library, uri)) for uri, langs in posts.items() if lang in langs
+    ]
 
 
 def _written(press: Press, lang: str, uri: str, langs: tuple[str, ...], quotes: PageQuotes) -> Written:

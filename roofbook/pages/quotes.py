@@ -1,5 +1,6 @@
 """Numbers and figures by name: prose quotes what is computed from the rows, and cannot go stale or be mistyped."""
 
+import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -43,10 +44,10 @@ class Placeable:
 
 @dataclass(frozen=True)
 class Quotable:
-    """A subject with the page that leads to its rows, and its figures."""
+    """A subject with its pages, by their topic, and its figures."""
 
     view: SubjectView
-    uri: str
+    topics: Mapping[str, str]
     figures: Sequence[Placeable]
 
 
@@ -60,9 +61,14 @@ class Source:
     name: str
     title: str
     quantities: Quantities | None
-    uri: str | None = None
-    """The page that leads to its rows."""
+    topics: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Its pages, by their topic."""
     figures: Mapping[str, Placeable] = field(default_factory=dict[str, Placeable])
+
+    @property
+    def uri(self) -> str | None:
+        """The first of its pages."""
+        return next(iter(self.topics.values()), None)
 
 
 class Library:
@@ -92,7 +98,7 @@ class Library:
         if slug in self._subjects:
             found = self._subjects[slug]
             figures = {one.drawn.figure.name: one for one in found.figures}
-            return Source(name, found.view.title(self.words), self._of_subject(found.view), found.uri, figures)
+            return Source(name, found.view.title(self.words), self._of_subject(found.view), found.topics, figures)
         if name in self._aliases:
             return Source(name, slug, None)
         return self._of_catalogue(name)
@@ -144,8 +150,9 @@ class Quoted:
 class PageQuotes:
     """What one page quotes: the functions that its prose may call, and afterwards what it called them for."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, uri: str) -> None:
         self._library = library
+        self._uri = uri
         self._words = library.words
         self.quoted: dict[tuple[str, str], Quoted] = {}
         self.drawn: list[Drawn] = []
@@ -156,13 +163,14 @@ class PageQuotes:
 
     @property
     def functions(self) -> dict[str, Any]:
-        """``quote``, ``ratio``, ``grows``, ``falls`` and ``chart``, for the page's template."""
+        """What the page's template may call, by name."""
         return {
             "quote": self.quote,
             "ratio": self.ratio,
             "grows": self.grows,
             "falls": self.falls,
             "chart": self.chart,
+            "where": self.where,
         }
 
     def quote(self, source: str, name: str, *, unit: bool = True) -> Markup:
@@ -200,6 +208,24 @@ class PageQuotes:
         self.drawn.append(own)
         self.tables[own.figure.anchor] = figure.csv
         return Markup(f"\n{figure_place(own.figure.anchor)}\n")
+
+    def where(self, source: str, topic: str | None = None) -> str:
+        """Return the address of a page of the subject *source* for a Markdown link: the one on *topic*, or its first.
+
+        The front page where it has none; raises PageError for a topic that no subject has.
+        """
+        found = self._library.source(source)
+        if found.quantities is None or found.uri is None:
+            return self._address("index.md")
+        if topic is not None and topic not in found.topics:
+            raise PageError(
+                "'%(source)s' has no page '%(topic)s'; there are: %(known)s",
+                source=source, topic=topic, known=", ".join(found.topics),
+            )  # fmt: skip
+        return self._address(found.topics[topic] if topic else found.uri)
+
+    def _address(self, uri: str) -> str:
+        return posixpath.relpath(uri, posixpath.dirname(self._uri) or ".")
 
     def _get(self, source: str, name: str) -> Quantity:
         found = self._library.source(source)

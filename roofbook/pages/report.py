@@ -8,7 +8,7 @@ from typing import Any, Final
 from roofbook.charts.cache import FigureCache
 from roofbook.charts.draw import vega_bundle
 from roofbook.facts import load_facts
-from roofbook.pages import prefill
+from roofbook.pages import prefill, request
 from roofbook.pages.downloads import row_files, run_files
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
@@ -49,7 +49,9 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     own_posts = written_posts(press, lang, posts, library)
     shown = listed(posts, places.root / "site_src", lang, own_posts)
     home = front_page(press, settings, lang, library, [chapter.card for chapter in chapters], shown)
-    written = [press.prose(uri, f"{lang}/{uri}", PageQuotes(library)) for uri in files(places.root / "site_src" / lang)]
+    written = [
+        press.prose(uri, f"{lang}/{uri}", PageQuotes(library, uri)) for uri in files(places.root / "site_src" / lang)
+    ]
     sections = [chapter.section for chapter in chapters]
     assets: dict[str, bytes | Path] = {}
     if lang == settings.main.code:
@@ -88,7 +90,12 @@ def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache
         tables = {csv_address(uri, drawn): drawn for drawn in shown[name]["drawn"]}
         assets |= {address: drawn.figure.table.csv().encode() for address, drawn in tables.items()}
         placeable += [Placeable(drawn, address) for address, drawn in tables.items()]
-    card = {"view": view, "uri": pages[0].uri, "topics": {name: f"{view.slug}/{name}.md" for name in TOPICS}, **shown}
+    for figure in request.drawn(view, words, figures):
+        table = csv_address(f"{view.slug}.md", figure)
+        assets[table] = figure.figure.table.csv().encode()
+        placeable.append(Placeable(figure, table))
+    topics = {name: f"{view.slug}/{name}.md" for name in TOPICS}
+    card = {"view": view, "uri": pages[0].uri, "topics": topics, **shown}
     return _Chapter(
-        Section(plain_title(view.title(words)), tuple(pages)), card, assets, Quotable(view, pages[0].uri, placeable)
+        Section(plain_title(view.title(words)), tuple(pages)), card, assets, Quotable(view, topics, placeable)
     )
