@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 # Whatever opens something in HTML or in any Markdown dialect that we know of.
 _MEANS_SOMETHING: Final = re.compile(r"[&<>\"'\\`*_{}\[\]|~^#$]")
-# At the start of a line a sign may open a list, a heading's underline, a definition, a code block.
-_OPENS_A_LINE: Final = re.compile(r"^(\d*)([^\w&])")
+# At the start of a line a sign may open a list, a heading's underline, a definition.
+_OPENS_A_LINE: Final = re.compile(r"^(\d*(?=[.)](?:\s|$))|(?=[-+=:]))([-+=:.)])")
 _SPACE: Final = re.compile(r"\s+")
 
 MAX_SLUG: Final = 60

@@ -14,8 +14,8 @@ _SHORTEST: Final = 2
 def complete_search(folder: Path) -> None:
     """Rewrite FOLDER/search/search_index.json with the inner words of compounds, and beside it as a script.
 
-    The search finds the beginnings of words, so 캐시 in KV캐시비율 only if it stands there as a word of its own. The script
-    is for a site opened from a folder, where nothing can be fetched.
+    The search finds the beginnings of words: 예산 inside 메모리예산표 only if it stands there as a word of its own too.
+    The script is for a site opened from a folder, where nothing can be fetched.
     """
     path = folder / "search" / "search_index.json"
     if not path.is_file():
