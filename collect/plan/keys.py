@@ -133,9 +133,11 @@ class Keys:
 
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
         """Return one of *choices*."""
-        found = self.text(key, default)
-        if found is None or found in choices:
-            return found or default
+        found = self.text(key)
+        if found is None:
+            return default
+        if found in choices:
+            return found
         near = difflib.get_close_matches(found, choices, n=1)
         at = self.at(key, written=found, choices=", ".join(choices))
         if near:
