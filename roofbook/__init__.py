@@ -1,1 +1,1 @@
-"""Data to report: plugin > pages > charts > analysis > validity > record, facts, readers, words > theory > units, errors."""
+"""Data to report: plugin > pages > charts > analysis > validity > record, facts, readers, words > theory > units."""
