@@ -151,7 +151,7 @@ def _kept(plan: Plan) -> dict[str, Any]:
 def _measured(blocks: tuple[Block, ...], reached: Reached, journal: Journal, tell: Tell) -> Ending:
     """Measure what is left, and return how that ended; the rows are in the journal."""
     stopped: list[signal.Signals] = []
-    with host.Sampler() as sampler, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with host.Sampler() as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
         life = Life(
             run_id=journal.facts.run_id,
             plan=journal.facts.plan["plan"],
@@ -214,7 +214,7 @@ def _machine(reached: Reached, journal: Journal) -> str | None:
     return journal.facts.host["machine"] if reached.facts.host_is_server else None
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return uvloop's event loop where it is installed: its read callbacks come sooner."""
     try:
         import uvloop
