@@ -48,9 +48,11 @@ class Quantity:
         return (self.low + self.high) / 2
 
     def part(self, name: str) -> "Quantity | None":
-        """Return what PARTS calls *name*: a bound, the interval as a range, the number behind it."""
+        """Return what PARTS calls *name*: a bound, the interval as a range, its level, the number behind it."""
         if name == "n":
             return Quantity("count", None if self.n is None else float(self.n))
+        if name == "level":
+            return Quantity("share", self.level)
         if name == "interval":
             return replace(self, value=None)
         if name in ("low", "high"):
@@ -58,7 +60,7 @@ class Quantity:
         return None
 
 
-PARTS: Final = ("low", "high", "interval", "n")
+PARTS: Final = ("low", "high", "interval", "level", "n")
 """What may follow a name: ``prefill.a.interval``."""
 
 _KV_PLACES: Final = ("KV",)
