@@ -24,7 +24,7 @@ CONFIG: Final[dict[str, Any]] = {
     "background": None,
     "font": _FONTS,
     "view": {"stroke": None},
-    "padding": {"left": 2, "right": 10, "top": 8, "bottom": 2},
+    "padding": {"left": 6, "right": 10, "top": 8, "bottom": 2},
     "axis": {
         "labelColor": MUTED,
         "titleColor": MUTED,

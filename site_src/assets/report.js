@@ -66,7 +66,15 @@
     });
   }
 
+  // The theme's search is a dialog without a name.
+  function nameSearch() {
+    var search = document.querySelector(".md-search[role=dialog]");
+    var input = search && search.querySelector("input[aria-label], input[placeholder]");
+    if (input) search.setAttribute("aria-label", input.getAttribute("aria-label") || input.placeholder);
+  }
+
   watchFigures();
+  nameSearch();
   tellAges();
   keepPlace();
   window.addEventListener("hashchange", keepPlace);
