@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 import pandas as pd
 
+from roofbook.analysis.equipment import Equipment, equipment_of
 from roofbook.analysis.subjects import Subject, conditions, subjects
 from roofbook.charts.style import SUBJECT_COLOURS
 from roofbook.facts import Facts
@@ -70,6 +71,7 @@ class SubjectView:
     found: tuple[Finding, ...]
     machine: str | None
     """What people call the machine, where the catalogue knows it."""
+    equipment: Equipment = Equipment()
 
     @property
     def slug(self) -> str:
@@ -126,13 +128,15 @@ def subject_views(runs: Sequence[Run], facts: Facts) -> tuple[SubjectView, ...]:
     known = known_of(rows, facts)
     found = findings(records(rows), known)
     by_age = sorted(subjects(rows), key=lambda subject: (_first_measured(subject, runs), subject.slug))
-    views = [_view(subject, number, runs, found, known) for number, subject in enumerate(by_age)]
+    views = [_view(subject, number, runs, found, known, facts) for number, subject in enumerate(by_age)]
     return tuple(
         sorted(views, key=lambda view: (not view.subject.is_self_test, _ordinal(view.measured_on)), reverse=True)
     )
 
 
-def _view(subject: Subject, number: int, runs: Sequence[Run], found: Sequence[Finding], known: Known) -> SubjectView:
+def _view(
+    subject: Subject, number: int, runs: Sequence[Run], found: Sequence[Finding], known: Known, facts: Facts
+) -> SubjectView:
     run_ids = set(subject.run_ids)
     keys = {(row.get("run_id"), row.get("order_index")) for row in records(subject.rows)}
     points = {(row.get("run_id"), row.get("experiment"), row.get("point")) for row in records(subject.rows)}
@@ -143,12 +147,14 @@ def _view(subject: Subject, number: int, runs: Sequence[Run], found: Sequence[Fi
         or (finding.order_index is None and (finding.run_id, finding.experiment, finding.point) in points)
     )
     machine = known.machines.get(subject.machine)
+    own_runs = tuple(run for run in runs if run.run_id in run_ids)
     return SubjectView(
         subject=subject,
         colour=number % SUBJECT_COLOURS,
-        runs=tuple(run for run in runs if run.run_id in run_ids),
+        runs=own_runs,
         found=own,
         machine=machine.name if machine and machine.name else None,
+        equipment=equipment_of(subject, own_runs, facts),
     )
 
 

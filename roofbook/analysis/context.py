@@ -1,0 +1,120 @@
+"""What a longer context does besides prefill: how decode slows, and whether a larger window costs anything."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roofbook.analysis.differences import Difference, difference
+from roofbook.analysis.latency import Point
+from roofbook.errors import EstimateError
+from roofbook.record import Row
+from roofbook.theory.roofline import step_bytes
+from roofbook.theory.shapes import Model, Range
+
+
+@dataclass(frozen=True)
+class DecodeAt:
+    """The decode rate after a prompt of *tokens*: tokens a second, and its change from the shortest prompt."""
+
+    tokens: float
+    tok_per_s: float
+    n: int | None
+    change_share: float
+    expected_share: Range | None
+    """By the bytes of keys and values that each step reads; None where they are not known."""
+    outlier: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """The same prompt under one context limit (tokens); ms."""
+
+    context_limit_tokens: int | None
+    prompt_tokens: float | None
+    prefill_ms: float
+    n: int | None
+
+
+@dataclass(frozen=True)
+class WindowControl:
+    """Prompts that differ in the context limit only, smallest first."""
+
+    windows: tuple[Window, ...]
+    tested: Difference | None
+    """Largest against smallest window; None where single requests are missing."""
+
+    @property
+    def change_share(self) -> float:
+        return self.windows[-1].prefill_ms / self.windows[0].prefill_ms - 1
+
+
+def decode_over_context(
+    points: Sequence[Point], odd: Sequence[str | None], model: Model | None, kv_type: str | None
+) -> tuple[DecodeAt, ...]:
+    """Return the decode rates along the prefill curve; *odd* names its points whose rate is an outlier.
+
+    Empty where fewer than two are known.
+    """
+    curve = [
+        point
+        for point in points
+        if point.kind == "prefill_curve" and point.prompt_tokens and point.decode.median is not None
+    ]
+    curve.sort(key=lambda point: point.prompt_tokens or 0)
+    if len(curve) < 2:
+        return ()
+    shortest = curve[0]
+    told: list[DecodeAt] = []
+    for point in curve:
+        rate, tokens = point.decode.median or 0.0, point.prompt_tokens or 0.0
+        told.append(
+            DecodeAt(
+                tokens,
+                rate,
+                point.decode.n,
+                rate / (shortest.decode.median or rate) - 1,
+                _expected(model, kv_type, shortest.prompt_tokens or 0, tokens),
+                point.point in odd,
+            )
+        )
+    return tuple(told)
+
+
+def window_control(rows: Sequence[Row]) -> WindowControl | None:
+    """Return the control over the context limit (rows of kind ``context_control``); None where there is none."""
+    limits: dict[int | None, list[Row]] = {}
+    for row in rows:
+        if row.get("kind") == "context_control" and row.get("server_prefill_ms") and row.get("status") == "ok":
+            limits.setdefault(row.get("context_limit_tokens"), []).append(row)
+    if len(limits) < 2:
+        return None
+    ordered = sorted(limits.items(), key=lambda pair: pair[0] or 0)
+    windows = tuple(_window(limit, group) for limit, group in ordered)
+    singles = [[row["server_prefill_ms"] for row in group if row.get("aggregate_of") is None] for _, group in ordered]
+    return WindowControl(windows, difference(singles[0], singles[-1]) if singles[0] and singles[-1] else None)
+
+
+def _window(limit: int | None, rows: list[Row]) -> Window:
+    times = sorted(float(row["server_prefill_ms"]) for row in rows)
+    counts = [row["prompt_tokens"] for row in rows if row.get("prompt_tokens") is not None]
+    stands_for = [1 if row.get("aggregate_of") is None else row["aggregate_of"] for row in rows]
+    middle = len(times) // 2
+    return Window(
+        limit,
+        float(sum(counts)) / len(counts) if counts else None,
+        times[middle] if len(times) % 2 else (times[middle - 1] + times[middle]) / 2,
+        sum(stands_for) if all(stands_for) else None,
+    )
+
+
+def _expected(model: Model | None, kv_type: str | None, short: float, long: float) -> Range | None:
+    if model is None:
+        return None
+    try:
+        less = step_bytes(model, context_tokens=round(short), kv_type=kv_type)
+        more = step_bytes(model, context_tokens=round(long), kv_type=kv_type)
+    except EstimateError:
+        return None
+    if more.high == float("inf"):
+        return None
+    ends = sorted((less.low / more.low - 1, less.high / more.high - 1))
+    return Range(ends[0], ends[1])

@@ -1,0 +1,108 @@
+"""What a subject ran on: machine, model and runtime by the catalogue, completed by what its own runs say of them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from roofbook.analysis.subjects import Subject
+from roofbook.errors import ReaderError
+from roofbook.facts import ChipFact, Facts, RuntimeFact
+from roofbook.readers.reading import from_json
+from roofbook.record import Run
+from roofbook.theory.shapes import Ceilings, Machine, MacLimit, Model, Spread
+from roofbook.validity import known_of, records
+
+_MACOS: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """A subject's machine, model and runtime; None where neither the catalogue nor a run knows them."""
+
+    machine: Machine | None = None
+    """With the limits that the system reported; without a datasheet, what was measured of its processor."""
+    model: Model | None = None
+    chip: ChipFact | None = None
+    """The machine's chip with its sources."""
+    runtime: RuntimeFact | None = None
+    macos: int | None = None
+    """The system's major version, on a Mac that said so."""
+    mac_limits: tuple[MacLimit, ...] = ()
+
+
+def equipment_of(subject: Subject, runs: Sequence[Run], facts: Facts) -> Equipment:
+    """Return what *subject* ran on; of several *runs* the last one that says something counts."""
+    known = known_of(records(subject.rows.head(1)), facts)
+    machine = known.machines.get(subject.machine)
+    model = known.models.get((subject.model, subject.quantization))
+    hosts = [run.facts.host for run in runs if run.facts.host.get("machine") == subject.machine]
+    host: Mapping[str, Any] = hosts[-1] if hosts and subject.machine is not None else {}
+    chip = None if machine is None or machine.chip is None else facts.chips.get(machine.chip.id)
+    return Equipment(
+        machine=_machine(subject, machine, host),
+        model=model if model is not None else _stored_model(runs),
+        chip=chip,
+        runtime=facts.runtimes.get(subject.server or ""),
+        macos=_macos(host),
+        mac_limits=facts.mac_limits,
+    )
+
+
+def _machine(subject: Subject, machine: Machine | None, host: Mapping[str, Any]) -> Machine | None:
+    """Return *machine* with what the host says of itself; a host that no catalogue knows is what it measured."""
+    if not host:
+        return machine
+    known = machine or Machine(str(subject.machine), memory_bytes=_whole(host.get("memory_bytes")))
+    limits = replace(
+        known,
+        gpu_limit_bytes=_whole(host.get("gpu_limit_bytes")) or known.gpu_limit_bytes,
+        wired_limit_mib=_whole(host.get("wired_limit_mib")) or known.wired_limit_mib,
+    )
+    ceilings = _ceilings(host.get("ceilings"))
+    # The host measures its processor: that bounds a model only where no part of it ran on a GPU.
+    if ceilings is None or not subject.rows["gpu_fraction"].eq(0).fillna(False).all():
+        return limits
+    return replace(limits, measured=ceilings)
+
+
+def _ceilings(value: object) -> Ceilings | None:
+    if not isinstance(value, dict):
+        return None
+    found = cast("dict[str, Any]", value)
+    return Ceilings(
+        bandwidth_bytes_per_s=_spread(found.get("bandwidth_bytes_per_s")),
+        flops_per_s=_spread(found.get("flops_per_s")),
+        measured_on="cpu",
+        source=str(found.get("source") or ""),
+    )
+
+
+def _spread(value: object) -> Spread | None:
+    if not isinstance(value, dict):
+        return None
+    found = cast("dict[str, Any]", value)
+    try:
+        median, low, high = (float(found[name]) for name in ("median", "low", "high"))
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Spread(median, low, high, _whole(found.get("n"))) if 0 < low <= median <= high else None
+
+
+def _stored_model(runs: Sequence[Run]) -> Model | None:
+    """Return the model as its server described it, where the run kept that."""
+    for run in reversed(runs):
+        try:
+            return from_json(run.facts.server["model"]).model
+        except (KeyError, ReaderError):
+            continue
+    return None
+
+
+def _macos(host: Mapping[str, Any]) -> int | None:
+    version = _MACOS.match(str(host.get("os_version") or ""))
+    return int(version.group()) if host.get("os") == "macOS" and version else None
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
