@@ -49,7 +49,7 @@ def clean(rows: pd.DataFrame, found: Iterable[Finding], of: Measure | None = Non
         row.get("status") == "ok"
         and row.get("phase") in ("measured", None)
         and (row.get("run_id"), row.get("order_index")) not in spoilt
-        for row in records(rows)
+        for row in records(rows[["run_id", "order_index", "status", "phase"]])
     ]
     return pd.Series(kept, index=rows.index, dtype=bool)
 

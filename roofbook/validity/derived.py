@@ -1,7 +1,7 @@
 """What follows from one row's columns, with its nulls: the figures that rules and tables share."""
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -14,14 +14,19 @@ def records(rows: pd.DataFrame) -> list[Row]:
 
     A row without an ``order_index`` gets its position.
     """
-    plain = cast("list[dict[str, Any]]", rows.astype(object).where(rows.notna(), None).to_dict("records"))
+    names = [str(name) for name in rows.columns]
+    columns = [[_known(value) for value in rows[name].tolist()] for name in names]
+    plain: list[Row] = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
     for position, row in enumerate(plain):
-        for name, value in row.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                row[name] = None
         if row.get("order_index") is None:
             row["order_index"] = position
     return plain
+
+
+def _known(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_judged(row: Row) -> bool:

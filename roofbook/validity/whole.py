@@ -62,7 +62,7 @@ def drifted(anchors: list[Row]) -> Iterator[Finding]:
     """Find a run whose anchor (one fixed point, repeated through the run) changed from its first third to its last."""
     done = [row for row in anchors if is_ok(row)]
     for name, figure in _FIGURES.items():
-        values = [value for row in done if (value := figure(row)) is not None]
+        values = [value for row in done if (value := figure(row)) is not None and value > 0]
         third = max(1, len(values) // 3)
         if len(values) < 2:
             continue
