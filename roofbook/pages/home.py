@@ -92,7 +92,7 @@ def tiles(view: SubjectView, topics: Mapping[str, str], library: Library) -> lis
         shown.append((share, words.say("of the chip's arithmetic is reached while reading a prompt"), prefill, "speed"))
     budget = number(f"prefill.budget_tokens.{TARGET_MS}")
     what = words.say(
-        "of prompt can be read before the first token has to come (%(seconds)s s)",
+        "of prompt fit if the first token is to come within %(seconds)s s",
         seconds=words.number(TARGET_MS / 1000),
     )
     shown.append((budget, what, budget, "prefill"))

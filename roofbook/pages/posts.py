@@ -56,7 +56,7 @@ def written_posts(press: Press, lang: str, posts: Mapping[str, tuple[str, ...]],
 def _written(press: Press, lang: str, uri: str, langs: tuple[str, ...], quotes: PageQuotes) -> Written:
     template = f"{lang}/{uri}"
     written = press.prose(uri, template, quotes)
-    head = checked(written.head, uri, template)
+    head = replace(checked(written.head, uri, template), shelf=FOLDER)
     opening = press.part(uri, "parts/post.md.j2", {"post": head})
     page = replace(written.page, markdown=below_front_matter(written.page.markdown, opening), langs=langs)
     return Written(page, head, written.drawn)

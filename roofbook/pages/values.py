@@ -25,6 +25,7 @@ _FORMS: Final[Mapping[Unit, tuple[str, float, int]]] = {
     "flop": (mark("%(value)s TFLOP"), TFLOP, 3),
     "flops_per_s": (mark("%(value)s TFLOPS"), TFLOP, 2),
     "bytes_per_s": (mark("%(value)s GB/s"), GB, 3),
+    "bits": (mark("%(value)s bits"), 1, 3),
     "params": (mark("%(value)sB"), 10**9, 2),
 }
 """The unit's sentence, what one of its units is in the quantity's, and how many digits such a figure is worth."""
@@ -40,7 +41,10 @@ def told(quantity: Quantity, words: Words, *, unit: bool = True) -> str:
     sentence, size, digits = _form(quantity)
 
     def written(value: float) -> str:
-        return words.number(value) if digits is None else words.significant(value / size, digits)
+        scaled = value / size
+        if digits is None or scaled.is_integer():
+            return words.number(scaled)
+        return words.number(scaled, _decimals(scaled)) if quantity.printed else words.significant(scaled, digits)
 
     if quantity.value is not None:
         value = written(quantity.value)
@@ -50,6 +54,11 @@ def told(quantity: Quantity, words: Words, *, unit: bool = True) -> str:
     else:
         return words.say("unknown")
     return words.say(sentence, value=value) if unit else value
+
+
+def _decimals(value: float) -> int:
+    """Return the decimals that *value* was printed with; the last digits are only the floating point's."""
+    return len(f"{value:.6g}".partition(".")[2])
 
 
 def interval(quantity: Quantity, words: Words) -> str | None:
@@ -65,8 +74,10 @@ def quantity_range(quantity: Quantity) -> Quantity:
 def footing(quantity: Quantity, words: Words) -> str:
     """Return what the number stands on, in a few words: how many, and the interval; empty where neither is known."""
     parts: list[str] = []
-    if quantity.n:
-        parts.append(words.say("n = %(n)s", n=words.number(quantity.n)))
+    if quantity.n and quantity.counted == "lengths":
+        parts.append(words.say_n("%(n)d prompt length", "%(n)d prompt lengths", quantity.n))
+    elif quantity.n:
+        parts.append(words.say_n("%(n)d request", "%(n)d requests", quantity.n))
     bounds = interval(quantity, words)
     if bounds is not None and quantity.level is not None:
         level = words.significant(100 * quantity.level, 2)
@@ -79,10 +90,8 @@ def footing(quantity: Quantity, words: Words) -> str:
 def _form(quantity: Quantity) -> tuple[str, float, int | None]:
     """Return the unit's sentence, its size, and the digits; None for a whole number."""
     unit = quantity.unit
-    values = [end for end in (quantity.value, quantity.low, quantity.high) if end is not None]
     if unit == "ms":
         return _IN_S if (quantity.middle or 0) >= _SECONDS_FROM_MS else _IN_MS
     if unit in _WHOLE:
-        whole = unit == "tokens" or all(float(value).is_integer() for value in values)
-        return _WHOLE[unit], 1, None if whole else 2
+        return _WHOLE[unit], 1, None
     return _FORMS[unit]

@@ -53,7 +53,7 @@ def model_quantities(model: Model, quantization: str | None = None) -> Quantitie
             "weights_f16_bytes": estimated("bytes", lambda: weights(model, _UNQUANTIZED).total_bytes),
             "step_bytes": estimated("bytes", lambda: weights(model, quantization).step_bytes(model)),
             "bits_per_weight": estimated(
-                "count", lambda: weights(model, quantization).total_bytes * (8 / counted_params(model))
+                "bits", lambda: weights(model, quantization).total_bytes * (8 / counted_params(model))
             ),
         },
         {

@@ -1,12 +1,13 @@
 """The numbers of a subject's prefill curve: its law, what the law predicts, and what such a prediction is worth."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from roofbook.analysis.cache import expected_gain
 from roofbook.analysis.prefill import Curve, prompt_budget
 from roofbook.analysis.quantities.quantity import Asked, Quantities, Quantity, Unit, of_interval, turned
-from roofbook.analysis.regression import Fit
+from roofbook.analysis.regression import LEVEL, Fit
 from roofbook.theory.prefill import theoretical_law
 from roofbook.theory.shapes import Model
 from roofbook.units import MS_PER_S
@@ -49,13 +50,15 @@ def _law(curve: Curve, model: Model | None) -> dict[str, Quantity]:
     for power in chosen.powers:
         name, unit = _COEFFICIENTS[power]
         told[name] = of_interval(unit, law.coefficient_interval(power), n)
-    told["fitted_error_share"] = Quantity("share", law.residuals[-1], n=n)
+    told["fitted_error_share"] = Quantity("share", law.residuals[-1], n=n, counted="lengths")
     if held is not None:
         told["hold_out_ms"] = of_interval("ms", held.predicted_ms, held.fitted_lengths)
-        told["hold_out_error_share"] = Quantity("share", held.error_share, n=held.fitted_lengths)
+        told["hold_out_error_share"] = Quantity("share", held.error_share, n=held.fitted_lengths, counted="lengths")
     if chosen.left_out:
-        told["left_out_share"] = Quantity("share", None, min(chosen.left_out), max(chosen.left_out), n)
-        told["left_out_rms_share"] = Quantity("share", chosen.left_out_rms, n=n)
+        told["left_out_share"] = Quantity(
+            "share", None, min(chosen.left_out), max(chosen.left_out), n, counted="lengths"
+        )
+        told["left_out_rms_share"] = Quantity("share", chosen.left_out_rms, n=n, counted="lengths")
     if model is not None and 2 in chosen.powers:
         told["excess_factor"] = _excess(law, model)
     return told
@@ -70,14 +73,14 @@ def _asked(curve: Curve) -> dict[str, Asked]:
 
     def ttft_ms(tokens: int) -> Quantity:
         found = prefill_ms(tokens)
-        ends = [None if end is None else end + overhead_ms for end in (found.value, found.low, found.high)]
-        return Quantity("ms", *ends, n=found.n, level=found.level)
+        value, low, high = (None if end is None else end + overhead_ms for end in (found.value, found.low, found.high))
+        return replace(found, value=value, low=low, high=high)
 
     def per_min(tokens: int) -> Quantity:
         return turned("per_min", prefill_ms(tokens), _MS_PER_MIN)
 
     def quadratic_share(tokens: int) -> Quantity:
-        return Quantity("share", law and law.term_share(2, tokens), n=law and law.n)
+        return Quantity("share", law and law.term_share(2, tokens), n=law and law.n, counted="lengths")
 
     return {
         "at_ms.TOKENS": prefill_ms,
@@ -109,8 +112,9 @@ def _two_points(curve: Curve) -> dict[str, Quantity]:
     predicted = a * longest.tokens + b * longest.tokens**2
     found = (predicted, predicted / longest.prefill_ms - 1, a, b)
     return {
-        name: Quantity(one.unit, value, n=2) for (name, one), value in zip(told.items(), found, strict=True)
-    }  # fmt: skip
+        name: replace(unknown, value=value, n=2, counted="lengths")
+        for (name, unknown), value in zip(told.items(), found, strict=True)
+    }
 
 
 def _excess(law: Fit, model: Model) -> Quantity:
@@ -122,7 +126,7 @@ def _excess(law: Fit, model: Model) -> Quantity:
     if not theory.b_ms or not law.coefficient(1):
         return Quantity("factor")
     factor, b = theory.a_ms / theory.b_ms / law.coefficient(1), law.coefficient_interval(2)
-    return Quantity("factor", b.mid * factor, b.low * factor, b.high * factor, law.n)
+    return Quantity("factor", b.mid * factor, b.low * factor, b.high * factor, law.n, LEVEL, "lengths")
 
 
 def _budget(curve: Curve, target_ms: int) -> Quantity:
@@ -131,13 +135,15 @@ def _budget(curve: Curve, target_ms: int) -> Quantity:
         return Quantity("tokens")
     law = curve.chosen.fit
     found = prompt_budget(law, target_ms, curve.overhead_ms or 0.0, curve.longest.tokens)
-    return Quantity("tokens", found.mid, found.low, found.high, law.n)
+    return Quantity("tokens", found.mid, found.low, found.high, law.n, LEVEL, "lengths")
 
 
 def _cached_ms(law: Fit | None, tokens: int, percent: int) -> Quantity:
     """Return the prefill time with that share of the prompt in the cache, the one step it takes at least left out."""
-    return Quantity("ms", law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0).prefill_ms)
+    gain = law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0)
+    return Quantity("ms", gain and gain.prefill_ms, n=law and law.n, counted="lengths")
 
 
 def _cached_factor(law: Fit | None, tokens: int, percent: int) -> Quantity:
-    return Quantity("factor", law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0).prefill_factor)
+    gain = law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0)
+    return Quantity("factor", gain and gain.prefill_factor, n=law and law.n, counted="lengths")

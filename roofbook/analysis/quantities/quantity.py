@@ -11,8 +11,8 @@ from roofbook.theory.quantization import known_kv_type
 from roofbook.theory.shapes import Range
 
 Unit = Literal[
-    "ms", "ms_per_token", "ms_per_token2", "tok_per_s", "tokens", "count", "params", "per_min", "share", "factor",
-    "bytes", "flop", "flops_per_s", "bytes_per_s", "kv_bytes", "limit_bytes",
+    "ms", "ms_per_token", "ms_per_token2", "tok_per_s", "tokens", "count", "bits", "params", "per_min", "share",
+    "factor", "bytes", "flop", "flops_per_s", "bytes_per_s", "kv_bytes", "limit_bytes",
 ]  # fmt: skip
 """What a value counts; *kv_bytes* and *limit_bytes* are bytes that people know in powers of two."""
 
@@ -22,7 +22,7 @@ class Quantity:
     """A value, and between which bounds it lies: an interval of that *level*, or without one the ends of a range.
 
     A range has no value of its own (*value* None, both bounds known); an unknown quantity has nothing at all. *n* is
-    how many requests (of a fit: lengths) stand behind it.
+    how many requests (behind a fit: prompt lengths) it stands on.
     """
 
     unit: Unit
@@ -31,6 +31,10 @@ class Quantity:
     high: float | None = None
     n: int | None = None
     level: float | None = None
+    counted: Literal["requests", "lengths"] = "requests"
+    """What *n* counts: behind a fit stand prompt lengths."""
+    printed: bool = False
+    """True for a figure as somebody published it, whose digits are theirs."""
 
     @property
     def known(self) -> bool:
@@ -77,7 +81,7 @@ def of_range(unit: Unit, found: Range | None, factor: float = 1.0) -> Quantity:
 
 def of_interval(unit: Unit, found: Interval, n: int) -> Quantity:
     """Return an estimate of a fit over *n* lengths."""
-    return Quantity(unit, found.mid, found.low, found.high, n, LEVEL)
+    return Quantity(unit, found.mid, found.low, found.high, n, LEVEL, "lengths")
 
 
 def of_summary(unit: Unit, found: Summary) -> Quantity:
@@ -94,7 +98,7 @@ def turned(unit: Unit, found: Quantity, factor: float) -> Quantity:
     def over(value: float | None) -> float | None:
         return factor / value if value else None
 
-    return Quantity(unit, over(found.value), over(found.high), over(found.low), found.n, found.level)
+    return replace(found, unit=unit, value=over(found.value), low=over(found.high), high=over(found.low))
 
 
 def ratio(over: Quantity, under: Quantity) -> Quantity:

@@ -106,5 +106,5 @@ def _claims(claims: Mapping[str, Any], prefix: str) -> dict[str, Quantity]:
             unit, size = next(
                 ((unit, size) for pattern, unit, size in _CLAIM_UNITS if re.search(pattern, name)), ("count", 1)
             )
-            told[name] = Quantity(cast("Unit", unit), value * size)
+            told[name] = Quantity(cast("Unit", unit), value * size, printed=True)
     return told
