@@ -71,7 +71,7 @@ class SubjectView:
     found: tuple[Finding, ...]
     machine: str | None
     """What people call the machine, where the catalogue knows it."""
-    equipment: Equipment = Equipment()
+    equipment: Equipment
 
     @property
     def slug(self) -> str:
