@@ -16,8 +16,7 @@ def examine(plan_path: Path, places: Places, tell: Tell) -> int:
     Raises what reading the plan and reaching its server raise.
     """
     plan = load_plan(plan_path)
-    for warning in plan.warnings:
-        tell.problem(warning)
+    tell.doubts(plan)
     with reach(plan, engine_log=places.root / ".cache" / "engine.log") as reached:
         tell.reached(reached)
         blocks = schedule(resolve(plan, seed=plan.run.seed or 0, api=reached.api.name), plan.run.seed or 0)

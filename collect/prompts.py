@@ -1,16 +1,19 @@
 """Prompts of a wanted length: varied words, and a nonce at the very front so that no cache has seen them.
 
 The length is counted by the server, never by us: two short requests tell how many tokens it sees beside the words (its
-template) and how many tokens a word takes; the warm-up of every cell corrects what is left. The words are short English
-ones that are a single token in the usual vocabularies, so that two prompts of as many words are equally long.
+template) and how many tokens a word takes; the warm-up of every cell corrects what is left. Prompts of as many words
+have the same words in another order, so that they are equally long for any tokenizer that looks at words; and the words
+are short English ones that are a single token in the usual vocabularies.
 """
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 NONCE_WORDS: Final = 5
-"""Words of a nonce: 322^5 nonces, so that among a million requests the chance of an equal pair is under one in six."""
+"""Words of a nonce. A prompt of 128 words has 128 x 127 x ... x 124 = 3.2e10 of them, and after the nonce the order
+differs too: two prompts that share a front longer than a word or two do not happen."""
 
 CALIBRATION_WORDS: Final = (24, 120)
 """Two lengths, far enough apart that a token more or less moves the result by one per cent only."""
@@ -21,25 +24,25 @@ _LARGEST_CORRECTION: Final = 0.10
 _CLOSING: Final = "\n\nTell a very long story in which all of these words occur."
 
 _TEXT: Final = """
-time year people way day life child world school state family student group country problem hand place week company
-system program question work government number night point home water room mother area money story fact month right
-study book eye job word business issue side head house service friend father power hour game line member law car
-city community name team minute idea body information parent face level office door health person art history party
-result change reason research moment air teacher force education foot age policy music market sense nation plan
-college interest experience effect class control care field development role rate heart leader light voice mind
-price report decision son view relationship town road arm difference value building action season tax director
-position player record paper space ground form event matter center site project activity star table oil cost
-industry figure street image phone data picture practice piece land product doctor wall patient worker news test
-movie north love support technology step baby computer type attention film tree source organization hair window
-culture brother energy period course summer plant term letter condition choice rule south floor material population
-hospital church risk future bank west board subject rest behavior performance top goal second bed order author
-agency nature color store sound movement page race series language response animal factor article east artist scene
-stock treatment size dog fund media sign thought list individual quality pressure answer resource success cup amount
-ability staff character growth loss degree region box training trade deal standard bill message analysis benefit
-section glass skill operation stage design knowledge station strategy truth song example environment leg dark rain
-river ocean forest bridge winter spring bread apple orange sugar salt rice fish bird horse mouse lion snow wind
-storm cloud sun moon earth stone iron gold wood brush plate chair clock tower castle ship boat train plane wheel
-engine path gate farm grass leaf root seed flower fruit
+development phone list idea image money rest knowledge leader winter product mouse education benefit right person
+record effect salt color business state growth service behavior brush age friend care foot dog project hospital month
+control worker north clock goal value pressure nature floor support lion problem agency industry example activity
+station world water rule ability reason baby role future stone leg sense trade window test page side fund training
+report family line technology member seed plant brother program week population star level bread artist minute term
+song strategy bank door interest train work force subject day stock health top individual policy room change bill
+issue relationship law point storm boat system data heart moment history rain glass hand region director animal table
+music tower fruit parent site child nation market country company wall home west class film truth article field box
+river character patient job voice source performance ground story land season city flower fact race gate horse air
+castle snow plan choice success student orange mother body plate news question staff practice store time government
+way church study light father number experience bridge scene type place thought spring price bird road sound event
+condition energy view operation standard teacher party east tree figure son paper board form building position period
+stage media college player center order difference doctor attention book school people office movement result hour
+decision cup environment author farm sun moon computer ocean cost research organization rate street information oil
+resource engine action hair arm summer iron area message dark community size degree sugar amount factor leaf night
+face grass wheel wind loss path matter earth gold skill response name analysis bed house language answer south
+material group movie art quality chair piece forest fish head culture eye root risk letter course space second mind
+love plane life sign power picture car word year tax treatment wood deal apple cloud series rice ship town game design
+section step team
 """
 WORDS: Final = tuple(_TEXT.split())
 
@@ -84,11 +87,18 @@ def calibrate(short: tuple[int, int], long: tuple[int, int]) -> Calibration:
 
 def make_prompt(words: int, source: random.Random, *, closing: bool) -> Prompt:
     """Return a new prompt of *words* words; *closing* adds the request for a long answer that a chat needs."""
-    nonce = " ".join(source.choices(WORDS, k=NONCE_WORDS))
-    return prompt_of(nonce, words, closing=closing)
+    return prompt_of(" ".join(source.sample(_bag(words), NONCE_WORDS)), words, closing=closing)
 
 
 def prompt_of(nonce: str, words: int, *, closing: bool) -> Prompt:
-    """Return the prompt that *nonce* stands for: its words follow from it."""
-    filler = random.Random(nonce).choices(WORDS, k=max(0, words - NONCE_WORDS))
+    """Return the prompt that *nonce* stands for: the order of its other words follows from it."""
+    rest = Counter(_bag(words)) - Counter(nonce.split())
+    filler = sorted(rest.elements())
+    random.Random(nonce).shuffle(filler)
     return Prompt(" ".join([nonce, *filler]) + (_CLOSING if closing else ""), nonce)
+
+
+def _bag(words: int) -> list[str]:
+    """Return which words a prompt of *words* words has: all as often as they fit, then the first ones."""
+    rounds, more = divmod(max(NONCE_WORDS, words), len(WORDS))
+    return [*WORDS * rounds, *WORDS[:more]]

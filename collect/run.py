@@ -71,8 +71,7 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     """
     measured = places.measured if order.out is None else order.out
     plan = load_plan(order.plan)
-    for warning in plan.warnings:
-        tell.problem(warning)
+    tell.doubts(plan)
     if order.dry_run:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
         return EXIT_MEASURED
@@ -80,6 +79,8 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     with reach(plan, engine_log=places.root / ".cache" / "engine.log") as reached:
         tell.reached(reached)
         with _begun(order, plan, reached, measured, places, tell) as journal, host.KeepAwake():
+            if order.resume is not None:
+                _check_same(plan, reached, journal, describe_host(places, reached), tell)
             blocks = _blocks(plan, reached, journal)
             ending = _measured(blocks, reached, journal, tell)
             return _closed(order, plan, blocks, journal, measured, ending, tell)
@@ -87,22 +88,18 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
 
 def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: Places, tell: Tell) -> Journal:
     """Return the journal of a new run, or of the one to take up."""
-    described = describe_host(places, reached)
-    server = reached.facts.as_json()
     if order.resume is not None:
-        journal = Journal.take_up(measured, order.resume)
-        _check_same_plan(plan, reached, journal)
-        tell.changes(changed(journal.facts, server=server, host=described))
-        return journal
-    seed = secrets.randbits(31) if plan.run.seed is None else plan.run.seed
+        return Journal.take_up(measured, order.resume)
+    described = describe_host(places, reached)
     if reached.facts.host_is_server:
         tell.line(tell.words.say("Measuring what this machine's memory and processor can do"))
         described["ceilings"] = asdict(host.measure_ceilings())
+    seed = secrets.randbits(31) if plan.run.seed is None else plan.run.seed
     facts = RunFacts(
         run_id=new_run_id(plan.plan, datetime.now(UTC)),
         plan=_kept(resolve(plan, seed=seed, api=reached.api.name)),
         host=described,
-        server=server,
+        server=reached.facts.as_json(),
         origin={"program": "roofbook", "version": importlib.metadata.version("roofbook")},
     )
     return Journal.create(measured, facts)
@@ -124,14 +121,16 @@ def describe_host(places: Places, reached: Reached | None = None) -> dict[str, A
     return {**machine.as_json(), "machine": machine.machine_id(load_facts(places.facts))}
 
 
-def _check_same_plan(plan: Plan, reached: Reached, journal: Journal) -> None:
-    then, now = journal.facts.plan, _kept(resolve(plan, seed=_seed(journal), api=reached.api.name))
-    different = sorted(key for key in {*then, *now} if then.get(key) != now.get(key))
+def _check_same(plan: Plan, reached: Reached, journal: Journal, now: Mapping[str, Any], tell: Tell) -> None:
+    """Refuse another plan, and say where machine or server are not those that the run began with."""
+    then, resolved = journal.facts.plan, _kept(resolve(plan, seed=_seed(journal), api=reached.api.name))
+    different = sorted(key for key in {*then, *resolved} if then.get(key) != resolved.get(key))
     if different:
         raise UsageError(
             "The plan is not the one that the run %(run_id)s began with (%(keys)s): put it back, or begin a new run",
             run_id=journal.facts.run_id, keys=", ".join(different),
         )  # fmt: skip
+    tell.changes(changed(journal.facts, server=reached.facts.as_json(), host=now))
 
 
 def _blocks(plan: Plan, reached: Reached, journal: Journal) -> tuple[Block, ...]:

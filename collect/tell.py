@@ -8,7 +8,7 @@ from typing import Final, TextIO
 from collect.pace import Pace
 from collect.plan import Plan, PlanFaults
 from collect.reach import Reached
-from collect.schedule import Block, Cell, Phase, Unit
+from collect.schedule import Block, Cell, Phase, Unit, alternates
 from collect.summary import PointSummary, Spread, failures, summarise
 from roofbook.errors import RoofbookError
 from roofbook.record import Row
@@ -49,6 +49,18 @@ class Tell:
 
     # Before the run
 
+    def doubts(self, plan: Plan) -> None:
+        """Say what is doubtful about a plan that can be measured all the same."""
+        for warning in plan.warnings:
+            self.problem(warning)
+        if alternates(plan):
+            self.line(
+                self.words.say(
+                    "The plan goes back and forth between models or options: each is measured in one go, so that it is "
+                    "loaded once"
+                )
+            )
+
     def schedule(self, plan: Plan, blocks: Sequence[Block]) -> None:
         """Say what will be measured."""
         say = self.words.say
@@ -72,7 +84,8 @@ class Tell:
                       version=columns.get("server_version") or say("(version unknown)"), url=facts.url))  # fmt: skip
         size = "" if facts.weights_bytes is None else f", {self.words.significant(facts.weights_bytes / GB)} GB"
         quantization = "" if columns.get("quantization") is None else f", {columns['quantization']}"
-        self.line(say("Model: %(model)s", model=f"{columns.get('model')}{quantization}{size}"))
+        model = f"{columns.get('model')}{quantization}{size}"
+        self.line(say("Model: %(model)s", model=model))
         listed = [one.name for one in facts.models if one.name != facts.model]
         if listed:
             self.line(say("It also has %(models)s; choose one with server.model in the plan", models=", ".join(listed)))
