@@ -97,10 +97,12 @@ class Pauses:
     """Half the 95 % interval of a difference between two arms of so many runs, by the scatter seen; None if unseen."""
 
 
-def cached_prompts(law: Fit, tokens: int, overhead_ms: float, step_ms: float) -> tuple[CachedPrompt, ...]:
+def cached_prompts(
+    law: Fit, tokens: int, overhead_ms: float, step_ms: float, shares: Sequence[float] = SHARED_SHARES
+) -> tuple[CachedPrompt, ...]:
     """Return what *law* predicts for prompts of *tokens*, share by share; one step is always computed."""
     prompts: list[CachedPrompt] = []
-    for share in SHARED_SHARES:
+    for share in shares:
         cached = min(tokens - 1, round(share * tokens))
         left = {power: float(tokens**power - cached**power) if power else 1.0 for power in law.powers}
         spread = predicted(law, left)

@@ -36,8 +36,8 @@ STEPS_APART: Final = 1.3
 LONG_PROMPT_TOKENS: Final = 512
 """A shorter prompt is bound by reading the weights once rather than by arithmetic."""
 
-_POSSIBLE: Final = "prefill_above_fp16"
-"""Passes the FP16 peak, and may: quantized weights are multiplied in INT8."""
+_NO_DOUBT: Final = ("prefill_above_fp16", "decode_low_share")
+"""Passes the FP16 peak, and may: quantized weights are multiplied in INT8; a small share of a very fast memory."""
 
 _SIXTEEN_BITS: Final = ("F32", "F16", "BF16", "FP16", "BFLOAT16", "FLOAT16")
 
@@ -322,7 +322,7 @@ def _setting(run: PublishedRun) -> str:
 
 def _doubted(run: PublishedRun, figure: str) -> bool:
     """True where whoever collected the run doubts its *figure* (decode, prefill), or where several cards shared it."""
-    doubts = [flag for flag in run.flagged if flag.startswith((figure, "by_hand")) and flag != _POSSIBLE]
+    doubts = [flag for flag in run.flagged if flag.startswith((figure, "by_hand")) and flag not in _NO_DOUBT]
     return bool(doubts) or _several_cards(run)
 
 

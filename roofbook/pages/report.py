@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from roofbook.charts.cache import FigureCache
+from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.draw import vega_bundle
 from roofbook.facts import load_facts
 from roofbook.pages import prefill, request
+from roofbook.pages.concepts import World, concepts, tables
 from roofbook.pages.downloads import row_files, run_files
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
@@ -16,7 +18,7 @@ from roofbook.pages.home import front_page
 from roofbook.pages.posts import languages_of, listed, written_posts
 from roofbook.pages.press import VEGA, Press, csv_address
 from roofbook.pages.prose import files
-from roofbook.pages.quotes import Library, PageQuotes, Placeable, Quotable
+from roofbook.pages.quotes import Library, PageQuotes, Placeable, Quotable, with_short_names
 from roofbook.pages.settings import Settings
 from roofbook.pages.shelves import navigation
 from roofbook.pages.site import Page, Section, Site
@@ -42,9 +44,13 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     engine = Engine((places.root / "templates", places.root / "site_src"), words)
     press = Press(engine, settings, lang)
     facts = load_facts(places.facts)
-    views = subject_views(read_runs(places.measured), facts)
+    runs = read_runs(places.measured)
+    views = subject_views(runs, facts)
     chapters = [_chapter(view, words, press, figures) for view in views]
-    library = Library(words, facts, [chapter.quotable for chapter in chapters], settings.subjects)
+    quotable = with_short_names(
+        [chapter.quotable for chapter in chapters], settings.subjects, runs, facts, partial(_drawn, words, figures)
+    )
+    library = Library(words, facts, quotable, settings.subjects)
     posts = languages_of(places.root / "site_src", [language.code for language in settings.languages])
     own_posts = written_posts(press, lang, posts, library)
     shown = listed(posts, places.root / "site_src", lang, own_posts)
@@ -52,13 +58,16 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     written = [
         press.prose(uri, f"{lang}/{uri}", PageQuotes(library, uri)) for uri in files(places.root / "site_src" / lang)
     ]
+    known = concepts(World(facts, runs, views), words, press, figures)
     sections = [chapter.section for chapter in chapters]
     assets: dict[str, bytes | Path] = {}
     if lang == settings.main.code:
         assets |= {uri: content for chapter in chapters for uri, content in chapter.assets.items()}
-        if any(page.figures for chapter in chapters for page in chapter.section.pages):
+        assets |= tables(known)
+        assets |= {table: data for one in quotable.values() for table, data in one.tables.items()}
+        if any(one.drawn for one in known) or any(page.figures for section in sections for page in section.pages):
             assets[VEGA] = vega_bundle().encode()
-    pages = navigation(home, [*written, *own_posts], sections, words)
+    pages = navigation(home, [*written, *known, *own_posts], sections, words)
     return Site(lang, pages, assets, tuple(sorted(words.missing)))
 
 
@@ -90,12 +99,17 @@ def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache
         tables = {csv_address(uri, drawn): drawn for drawn in shown[name]["drawn"]}
         assets |= {address: drawn.figure.table.csv().encode() for address, drawn in tables.items()}
         placeable += [Placeable(drawn, address) for address, drawn in tables.items()]
-    for figure in request.drawn(view, words, figures):
-        table = csv_address(f"{view.slug}.md", figure)
-        assets[table] = figure.figure.table.csv().encode()
-        placeable.append(Placeable(figure, table))
+    placeable += [
+        Placeable(drawn, csv_address(f"{view.slug}.md", drawn)) for drawn in request.drawn(view, words, figures)
+    ]
     topics = {name: f"{view.slug}/{name}.md" for name in TOPICS}
     card = {"view": view, "uri": pages[0].uri, "topics": topics, **shown}
     return _Chapter(
         Section(plain_title(view.title(words)), tuple(pages)), card, assets, Quotable(view, topics, placeable)
     )
+
+
+def _drawn(words: Words, figures: FigureCache, view: SubjectView) -> list[Drawn]:
+    """Return all figures of *view*, for pages other than its own."""
+    contexts = (context(view, words, figures) for _, context in TOPICS.values())
+    return [*(drawn for shown in contexts for drawn in shown["drawn"]), *request.drawn(view, words, figures)]

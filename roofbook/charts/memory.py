@@ -1,0 +1,220 @@
+"""Memory as it fills: tokens kept against bytes, by KV type; and what one token costs, model by model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import altair as alt
+
+from roofbook.charts.figure import Column, Figure, Key, Table
+from roofbook.charts.style import INK, MUTED
+from roofbook.theory.shapes import Range
+from roofbook.units import GIB, KIB
+from roofbook.words import Words
+
+_KV_COLOURS: Final = ("var(--chart-2)", "var(--chart-1)", "var(--chart-4)")
+"""Of the KV types from the largest to the smallest."""
+
+_STEPS: Final = 40
+
+
+@dataclass(frozen=True)
+class Filling:
+    """One KV type: what all is held before the first token, and what each token adds; bytes."""
+
+    kv_type: str
+    fixed_bytes: float
+    token_bytes: float
+
+
+@dataclass(frozen=True)
+class Wall:
+    """A machine's limit."""
+
+    machine: str
+    limit_bytes: Range
+
+
+@dataclass(frozen=True)
+class TokenCost:
+    """What one token adds in one model; *told* ones are those the text compares."""
+
+    model: str
+    token_bytes: float
+    sharing: str
+    """How its heads share keys and values, in words."""
+    params: float
+    told: bool
+
+
+def filling_figure(
+    *, words: Words, title: str, model: str, fillings: Sequence[Filling], walls: Sequence[Wall], tokens: int
+) -> Figure:
+    """Return how memory fills with the tokens of all requests together, up to *tokens*, below the *walls*."""
+    top = max((wall.limit_bytes.high for wall in walls), default=0.0) * 1.12 / GIB
+    x = alt.X("tokens").type("quantitative").title(words.say("Tokens kept, of all requests together"))
+    x = x.scale(nice=False, domain=[0, tokens]).axis(format=",~s", tickCount=7)
+    y = alt.Y("gib").type("quantitative").title(words.say("Memory needed (GiB)"))
+    y = y.scale(nice=False, domain=[0, top]).axis(format=",~r", tickCount=6)
+    return Figure(
+        name="filling",
+        title=title,
+        description=words.say(
+            "Line chart for %(model)s. Memory grows in a straight line with the tokens kept, steepest in %(steepest)s. "
+            "%(title)s.",
+            model=model,
+            steepest=max(fillings, key=lambda one: one.token_bytes).kv_type if fillings else "",
+            title=title,
+        ),
+        caption=words.say(
+            "Each line starts at the weights and the reserve, which are there before the first token. "
+            "Where it meets a machine's limit, that machine is full."
+        ),
+        legend=_filling_legend(words, fillings, walls),
+        table=_filling_table(words, fillings, walls),
+        spec=alt.layer(*_wall_layers(walls, tokens, x, y), *_lines(fillings, tokens, top, x, y, words)).to_dict(),
+    )
+
+
+def token_figure(*, words: Words, title: str, costs: Sequence[TokenCost], kv_type: str) -> Figure:
+    """Return one bar a model: the KiB that a token adds to its cache."""
+    bars = [
+        {
+            "model": cost.model,
+            "kib": cost.token_bytes / KIB,
+            "told": cost.told,
+            "label": words.significant(cost.token_bytes / KIB),
+            "sharing": cost.sharing,
+        }
+        for cost in costs
+    ]
+    y = alt.Y("model").type("nominal").title(None).sort(None)  # pyright: ignore[reportArgumentType] - None keeps the order
+    y = y.axis(labelColor=INK, titleY=-4)
+    x = alt.X("kib").type("quantitative").title(words.say("One token's keys and values (KiB, %(type)s)", type=kv_type))
+    x = x.scale(nice=False, domain=[0, max((cost.token_bytes for cost in costs), default=KIB) / KIB * 1.18]).axis(
+        tickCount=5
+    )
+    chart = alt.Chart(alt.InlineData(values=bars))
+    told = [("model", words.say("Model")), ("label", words.say("KiB a token")), ("sharing", words.say("Heads"))]
+    return Figure(
+        name="token",
+        title=title,
+        description=words.say(
+            "Bar chart of %(models)s models. %(title)s.", models=words.number(len(bars)), title=title
+        ),
+        caption=words.say(
+            "Keys and values of all layers together; layers that look at a window only add nothing beyond it."
+        ),
+        legend=(
+            Key("line", "var(--chart-1)", words.say("The two that are compared")),
+            Key("line", MUTED, words.say("Others")),
+        ),
+        table=_token_table(words, costs),
+        spec=alt.layer(
+            chart.mark_bar(height={"band": 0.62}).encode(
+                x=x,
+                y=y,
+                fill=alt.when(alt.datum.told).then(alt.value("var(--chart-1)")).otherwise(alt.value(MUTED)),
+                opacity=alt.when(alt.datum.told).then(alt.value(1)).otherwise(alt.value(0.45)),
+                tooltip=[alt.Tooltip(field).type("nominal").title(name) for field, name in told],
+            ),
+            chart.mark_text(align="left", dx=6, fontSize=12).encode(x=x, y=y, text="label:N", fill=alt.value(INK)),
+        ).to_dict(),
+    )
+
+
+def _wall_layers(walls: Sequence[Wall], tokens: int, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    layers: list[alt.Chart] = []
+    for wall in walls:
+        low, high = wall.limit_bytes.low / GIB, wall.limit_bytes.high / GIB
+        ends = [{"tokens": at, "low": low, "gib": high, "name": wall.machine} for at in (0, tokens)]
+        drawn = alt.Chart(alt.InlineData(values=ends))
+        if low < high:
+            layers.append(
+                drawn.mark_area(opacity=0.14).encode(
+                    x=x, y=alt.Y("low").type("quantitative"), y2="gib", fill=alt.value(MUTED)
+                )
+            )
+        layers.append(drawn.mark_line(strokeWidth=1, strokeDash=[4, 3]).encode(x=x, y=y, stroke=alt.value(MUTED)))
+        layers.append(
+            alt.Chart(alt.InlineData(values=ends[1:]))
+            .mark_text(align="right", baseline="bottom", dy=-4, fontSize=12)
+            .encode(x=x, y=y, text="name:N", fill=alt.value(MUTED))
+        )
+    return layers
+
+
+def _lines(fillings: Sequence[Filling], tokens: int, top: float, x: alt.X, y: alt.Y, words: Words) -> list[alt.Chart]:
+    layers: list[alt.Chart] = []
+    told = [
+        ("kv_type", words.say("KV cache type")),
+        ("told_tokens", words.say("Tokens kept")),
+        ("told_gib", words.say("Memory (GiB)")),
+    ]
+    for filling, hue in zip(fillings, _KV_COLOURS, strict=False):
+        ends = (top * GIB - filling.fixed_bytes) / filling.token_bytes
+        points: list[dict[str, Any]] = []
+        for step in range(_STEPS + 1):
+            at = min(tokens, ends) * step / _STEPS
+            gib = (filling.fixed_bytes + at * filling.token_bytes) / GIB
+            points.append(
+                {
+                    "tokens": at,
+                    "gib": gib,
+                    "kv_type": filling.kv_type,
+                    "told_tokens": words.number(at),
+                    "told_gib": words.significant(gib),
+                }
+            )
+        drawn = alt.Chart(alt.InlineData(values=points))
+        layers.append(drawn.mark_line(strokeWidth=2.5, clip=True).encode(x=x, y=y, stroke=alt.value(hue)))
+        layers.append(
+            drawn.mark_point(size=120, opacity=0, filled=True, clip=True).encode(
+                x=x, y=y, tooltip=[alt.Tooltip(field).type("nominal").title(title) for field, title in told]
+            )
+        )
+    return layers
+
+
+def _filling_legend(words: Words, fillings: Sequence[Filling], walls: Sequence[Wall]) -> tuple[Key, ...]:
+    keys = [
+        Key("line", hue, words.say("KV cache %(type)s", type=filling.kv_type))
+        for filling, hue in zip(fillings, _KV_COLOURS, strict=False)
+    ]
+    if walls:
+        keys.append(Key("dashed", MUTED, words.say("What the GPU may use")))
+    if any(wall.limit_bytes.low < wall.limit_bytes.high for wall in walls):
+        keys.append(Key("band", MUTED, words.say("From macOS 15 and older to macOS 26")))
+    return tuple(keys)
+
+
+def _filling_table(words: Words, fillings: Sequence[Filling], walls: Sequence[Wall]) -> Table:
+    columns = (
+        Column("kv_type", words.say("KV cache type"), None),
+        Column("token_bytes", words.say("Bytes a token"), 1),
+        Column("machine", words.say("Machine"), None),
+        Column("tokens_low", words.say("Full at tokens, at least")),
+        Column("tokens_high", words.say("at most")),
+    )
+    rows = [
+        (
+            filling.kv_type,
+            filling.token_bytes,
+            wall.machine,
+            max(0.0, wall.limit_bytes.low - filling.fixed_bytes) / filling.token_bytes,
+            max(0.0, wall.limit_bytes.high - filling.fixed_bytes) / filling.token_bytes,
+        )
+        for filling in fillings
+        for wall in walls
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _token_table(words: Words, costs: Sequence[TokenCost]) -> Table:
+    columns = (
+        Column("model", words.say("Model"), None),
+        Column("params", words.say("Parameters (10⁹)"), 2),
+        Column("token_bytes", words.say("Bytes a token")),
+        Column("sharing", words.say("Heads"), None),
+    )
+    return Table(columns, tuple((cost.model, cost.params / 1e9, cost.token_bytes, cost.sharing) for cost in costs))
