@@ -108,11 +108,11 @@ def versions(subject: Subject) -> tuple[Version, ...]:
 
 
 def curve_of(subject: Subject, found: Iterable[Finding]) -> Curve:
-    """Return the subject's prefill curve from its trusted rows, held against its other trusted prefills."""
-    kind = subject.rows["kind"].fillna("")
-    trusted = clean(subject.rows, found, "prefill")
+    """Return the subject's prefill curve from its trusted rows, held against its other prefills without any doubt."""
+    doubts, kind = list(found), subject.rows["kind"].fillna("")
     return prefill_curve(
-        subject.rows[trusted & kind.eq("prefill_curve")], subject.rows[trusted & kind.isin(UNSEEN_KINDS)]
+        subject.rows[clean(subject.rows, doubts, "prefill") & kind.eq("prefill_curve")],
+        subject.rows[clean(subject.rows, doubts) & kind.isin(UNSEEN_KINDS)],
     )
 
 

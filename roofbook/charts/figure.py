@@ -14,7 +14,7 @@ MAX_ROWS: Final = 2_000
 
 Value = str | int | float | None
 
-Swatch = Literal["dot", "hollow", "small", "line", "dashed", "band", "range"]
+Swatch = Literal["dot", "hollow", "small", "line", "dashed", "band", "range", "cross"]
 
 
 @dataclass(frozen=True)

@@ -58,27 +58,34 @@ def message(words: Words, curve: Curve) -> str:
             "Prefill time at %(lengths)s: too few lengths for a law",
             lengths=words.say_n("%(n)d prompt length", "%(n)d prompt lengths", len(curve.lengths)),
         )
-    growth = _growth(curve.chosen, curve.lengths)
-    if growth is None:
+    if not _grows(curve.chosen):
         return words.say(
             "Prefill grows in step with the prompt: about %(ms)s ms for each token",
             ms=words.significant(curve.chosen.fit.value(longest.tokens) / longest.tokens),
         )
     return words.say(
         "Prefill grows faster than the prompt: "
-        "at %(long)s tokens, each token takes %(percent)s %% longer than at %(short)s",
+        "at %(long)s tokens each token took %(percent)s %% longer than at %(short)s",
         long=words.number(longest.tokens),
         short=words.number(curve.lengths[0].tokens),
-        percent=words.number(100 * growth),
+        percent=words.number(100 * measured_growth(curve.lengths)),
     )
 
 
-def _growth(chosen: Candidate, lengths: Sequence[Length]) -> float | None:
-    """Return by what share the law's time for a token grows along the curve; None where that may be zero."""
-    if 2 not in chosen.powers or chosen.fit.coefficient_interval(2).low <= 0:
-        return None
+def measured_growth(lengths: Sequence[Length]) -> float:
+    """Return by what share the measured time of a token grows from the shortest length to the longest."""
+    return lengths[-1].ms_per_token / lengths[0].ms_per_token - 1
+
+
+def fitted_growth(chosen: Candidate, lengths: Sequence[Length]) -> float:
+    """Return the same by the law, which smooths over both ends."""
     short, long = lengths[0].tokens, lengths[-1].tokens
     return (chosen.fit.value(long) / long) / (chosen.fit.value(short) / short) - 1
+
+
+def _grows(chosen: Candidate) -> bool:
+    """Return whether the law's time of a token grows for certain."""
+    return 2 in chosen.powers and chosen.fit.coefficient_interval(2).low > 0
 
 
 class _Scale:
@@ -124,9 +131,7 @@ def _law(chosen: Candidate, scale: _Scale, colour: int) -> list[alt.Chart]:
     ]
     drawn = alt.Chart(alt.InlineData(values=law))
     hue = alt.value(subject_colour(colour))
-    band = drawn.mark_area(opacity=0.16).encode(
-        x=scale.x, y=alt.Y("low").type("quantitative"), y2="high", fill=hue
-    )
+    band = drawn.mark_area(opacity=0.16).encode(x=scale.x, y=alt.Y("low").type("quantitative"), y2="high", fill=hue)
     line = drawn.mark_line(strokeWidth=2).encode(x=scale.x, y=scale.y, stroke=hue)
     if 2 not in chosen.powers:
         return [band, line]
