@@ -1,17 +1,15 @@
 """Does it fit, how many at once, what runs out first: weights, caches, buffers and reserve against a limit."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from roofbook.errors import EstimateError
+from roofbook.theory.counts import most
 from roofbook.theory.kv import Cells, cache_bytes
 from roofbook.theory.limits import Limit
 from roofbook.theory.shapes import NOTHING, Model, Range
 from roofbook.units import GIB
-
-_ENDLESS: Final = 2**20
 
 RESERVE_BYTES: Final = Range(1 * GIB, 2 * GIB)
 """What a machine holds besides the model: its desktop, the engine's buffers and graphs. An assumption, never a fact."""
@@ -59,7 +57,7 @@ class Budget:
         """Return how many sequences fit beside all but the caches, where *caches* says the bytes of so many."""
         pool = self.limit.limit_bytes - self.fixed_bytes
         return Range(
-            _most(lambda count: caches(count).high <= pool.low), _most(lambda count: caches(count).low <= pool.high)
+            most(lambda count: caches(count).high <= pool.low), most(lambda count: caches(count).low <= pool.high)
         )
 
 
@@ -129,16 +127,3 @@ def compute_buffer(
     heads = max((layer.heads or 0 for layer in model.layers or ()), default=0)
     scores = 4 * ubatch_tokens * context_tokens * heads
     return Range(least, least + scores)
-
-
-def _most(fits: Callable[[int], bool]) -> float:
-    """Return the largest count that *fits*, infinite where a million do (a model without caches)."""
-    most, too_many = 0, 1
-    while fits(too_many):
-        if too_many >= _ENDLESS:
-            return math.inf
-        most, too_many = too_many, 2 * too_many
-    while too_many - most > 1:
-        middle = (most + too_many) // 2
-        most, too_many = (middle, too_many) if fits(middle) else (most, middle)
-    return most

@@ -128,6 +128,11 @@ def known_kv_type(kv_type: str | None) -> bool:
     return all(part in _KV_BLOCKS or part in _SCALE_A_HEAD for part in _parts(kv_type))
 
 
+def kv_block(kv_type: str) -> Block | None:
+    """Return how the one type *kv_type* stores values; None where it is not known, or has more beside its blocks."""
+    return _KV_BLOCKS.get(kv_type)
+
+
 def head_bytes(kv_type: str | None, key_dim: int, value_dim: int) -> Range:
     """Return the bytes of one head's key and value vectors of one token; an unknown type is a range, q4_0 to f16."""
     if kv_type is None or not known_kv_type(kv_type):
