@@ -5,6 +5,7 @@ from pathlib import Path
 from collect.plan import load_plan
 from collect.plan.resolve import resolve
 from collect.reach import reach
+from collect.run import engine_log
 from collect.schedule import schedule
 from collect.tell import Tell
 from roofbook.places import Places
@@ -17,7 +18,7 @@ def examine(plan_path: Path, places: Places, tell: Tell) -> int:
     """
     plan = load_plan(plan_path)
     tell.doubts(plan)
-    with reach(plan, engine_log=places.root / ".cache" / "engine.log") as reached:
+    with reach(plan, engine_log=engine_log(places)) as reached:
         tell.reached(reached)
         blocks = schedule(resolve(plan, seed=plan.run.seed or 0, api=reached.api.name), plan.run.seed or 0)
         tell.schedule(plan, blocks)

@@ -43,6 +43,8 @@ class Reached:
     stated: Mapping[str, Option]
     engine: Engine | None = None
     others: tuple[ServerFacts, ...] = ()
+    looked: bool = False
+    """Whether a server was looked for on this machine."""
 
     @property
     def api_name(self) -> str:
@@ -102,7 +104,7 @@ def reach(plan: Plan, *, engine_log: Path) -> Generator[Reached]:
             start=STARTS["ollama"],
         )
     with _started(plan, engine_log) as reached:
-        yield reached
+        yield replace(reached, looked=wanted.api == "auto")
 
 
 def _running(plan: Plan, url: str) -> Reached:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import json
+import os
 import random
 import secrets
 import shlex
@@ -76,8 +77,10 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
         return EXIT_MEASURED
     tell.left_over([run_id for run_id in left_over(measured) if run_id != order.resume], order.resume_command)
-    with reach(plan, engine_log=places.root / ".cache" / "engine.log") as reached:
+    with reach(plan, engine_log=engine_log(places)) as reached:
         tell.reached(reached)
+        if plan.machine == "this" and not reached.facts.host_is_server:
+            tell.other_machine()
         with _begun(order, plan, reached, measured, places, tell) as journal, host.KeepAwake():
             if order.resume is not None:
                 _check_same(plan, reached, journal, describe_host(places, reached), tell)
@@ -110,6 +113,11 @@ def changed(before: RunFacts, *, server: Mapping[str, Any], host: Mapping[str, A
     named = [("machine", before.host.get("machine"), host.get("machine"))]
     named += [(name, before.server.get(name), server.get(name)) for name in ("api", "model_name", *FACT_COLUMNS)]
     return [(name, then, now) for name, then, now in named if then != now and None not in (then, now)]
+
+
+def engine_log(places: Places) -> Path:
+    """Return where the embedded engine of this process writes its log."""
+    return places.root / ".cache" / f"engine-{os.getpid()}.log"
 
 
 def describe_host(places: Places, reached: Reached | None = None) -> dict[str, Any]:

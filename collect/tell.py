@@ -1,6 +1,7 @@
 """What the terminal says: what is being measured, how much is left, and at the end a table."""
 
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TextIO
@@ -12,7 +13,7 @@ from collect.schedule import Block, Cell, Phase, Unit, alternates
 from collect.summary import PointSummary, Spread, failures, summarise
 from roofbook.errors import RoofbookError
 from roofbook.record import Row
-from roofbook.units import GB
+from roofbook.units import GB, MB
 from roofbook.words import Words
 
 # Where the line cannot be rewritten (a log, a pipe), a new one every few seconds is enough to see that it goes on.
@@ -67,22 +68,20 @@ class Tell:
         requests = count(unit for block in blocks for unit in block.units)
         self.line(say("Plan %(plan)s: %(requests)s requests, warm-ups left out", plan=plan.plan,
                       requests=self.words.number(requests)))  # fmt: skip
-        for block in blocks:
-            cells = {unit.cell.point: 0 for unit in block.units if unit.phase == "measured"}
-            for unit in block.units:
-                if unit.phase == "measured":
-                    cells[unit.cell.point] += len(unit.repeats)
-            self.line("  " + ", ".join(f"{point} x{repeats}" for point, repeats in cells.items()))
+        for one in plan.experiments:
+            cells = {unit.cell for block in blocks for unit in block.units if unit.cell.experiment == one.name}
+            told = sorted(cells, key=lambda cell: (cell.concurrency, cell.prompt_tokens))
+            self.line(f"  {one.name}: " + ", ".join(f"{cell.point} x{cell.requests}" for cell in told))
 
     def reached(self, reached: Reached) -> None:
         """Say which server and which model are measured, and how to choose others."""
         say, facts = self.words.say, reached.facts
-        if reached.engine is not None:
+        if reached.engine is not None and reached.looked:
             self.line(say("No server answers on this machine: measuring the embedded llama.cpp with a small model"))
         columns = facts.columns()
         self.line(say("Server: %(server)s %(version)s at %(url)s", server=facts.server or facts.api,
                       version=columns.get("server_version") or say("(version unknown)"), url=facts.url))  # fmt: skip
-        size = "" if facts.weights_bytes is None else f", {self.words.significant(facts.weights_bytes / GB)} GB"
+        size = "" if facts.weights_bytes is None else f", {_size(facts.weights_bytes, self.words)}"
         quantization = "" if columns.get("quantization") is None else f", {columns['quantization']}"
         model = f"{columns.get('model')}{quantization}{size}"
         self.line(say("Model: %(model)s", model=model))
@@ -96,6 +95,15 @@ class Tell:
                     servers=", ".join(f"{one.server or one.api} ({one.url})" for one in reached.others),
                 )
             )
+
+    def other_machine(self) -> None:
+        """Say that the server's machine is not known."""
+        self.line(
+            self.words.say(
+                "The server is another machine, and nobody told which: name it under 'machine' in the plan, else it "
+                "stays unknown"
+            )
+        )
 
     def left_over(self, run_ids: Sequence[str], resume: Callable[[str], str]) -> None:
         """Mention runs that were stopped before their end."""
@@ -274,5 +282,17 @@ def count(units: Iterable[Unit]) -> int:
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    widths = [max(_width(row[column]) for row in table) for column in range(len(table[0]))]
+    return [
+        "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal *text* takes: a Hangul syllable takes two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _size(size_bytes: int, words: Words) -> str:
+    return f"{words.significant(size_bytes / GB)} GB" if size_bytes >= GB else f"{words.number(size_bytes / MB)} MB"

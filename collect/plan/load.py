@@ -92,7 +92,8 @@ def _text_of(path: Path) -> str:
             raise PlanError("%(path)s is too large for a plan: is it another file?", path=path)
         return path.read_text("utf-8")
     except FileNotFoundError as problem:
-        there = ", ".join(sorted(str(path.parent / other.name) for other in path.parent.glob("*.yml")))
+        folder = path.parent if path.parent.name else Path("plans")
+        there = ", ".join(sorted(str(other) for other in folder.glob("*.yml")))
         if not there:
             raise PlanError("There is no plan %(path)s; ready ones lie in plans/", path=path) from problem
         raise PlanError("There is no plan %(path)s; there are: %(there)s", path=path, there=there) from problem

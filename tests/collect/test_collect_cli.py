@@ -14,10 +14,25 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from collect import host
+from collect import engine, host, server
 from collect.__main__ import main
 from collect.measure import finished_keys
-from collect.oracle import Handler, Model, Oracle, Request, Script, Speed, answer, llamacpp, ollama, openai, routes
+from collect.oracle import (
+    Handler,
+    Model,
+    Oracle,
+    Piece,
+    Request,
+    Script,
+    Speed,
+    always,
+    answer,
+    llamacpp,
+    ollama,
+    openai,
+    routes,
+    sse,
+)
 from roofbook.record import Run, read_runs
 from roofbook.theory.shapes import Ceilings, Spread
 
@@ -331,7 +346,7 @@ def subprocess_environment() -> dict[str, str]:
 # The collector in a process of its own, without the seconds that measuring the machine takes.
 COLLECT = """
 import sys
-from collect import host
+from collect import engine, host, server
 from collect.__main__ import main
 from roofbook.theory.shapes import Ceilings, Spread
 rate = Spread(1e9, 1e9, 1e9, 1)
@@ -435,3 +450,61 @@ def test_korean_is_spoken_where_it_is_asked_for(collect: Collect) -> None:
     assert code == 0
     assert "make site" in said
     assert "서버" in said
+
+
+# Which server
+
+
+def found_at(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
+    """Let the search on loopback find the servers at *urls*."""
+    monkeypatch.setattr(server, "find", lambda: [server.identify(url) for url in urls])
+
+
+AUTO = "plan: p\nserver: {api: auto}\nrun: {repeats: 1, anchor: null}\nexperiments:\n" + BASELINE
+
+
+def test_auto_takes_the_server_with_a_loaded_model_and_says_how_to_choose(
+    report: Path, collect: Collect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two servers, one with a model loaded: that one is measured, the other named with the key that chooses it."""
+    with Oracle(ollama(Model(FAST, loaded=False))) as cold, Oracle(llamacpp(Model(FAST))) as warm:
+        found_at(monkeypatch, cold.url, warm.url)
+        code, said = collect(AUTO)
+        assert code == 0, said
+        assert cold.prompts == []
+        assert f"Also found: ollama ({cold.url}); choose one with server.url" in said
+    assert set(only_run(report).rows["api"]) == {"llamacpp"}
+
+
+def test_auto_takes_the_server_that_has_the_model_of_the_plan(
+    report: Path, collect: Collect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that names a model gets the server that has it."""
+    with Oracle(llamacpp(Model(FAST))) as other, Oracle(ollama(Model(FAST), name="mine:1b")) as wanted:
+        found_at(monkeypatch, other.url, wanted.url)
+        code, said = collect(AUTO.replace("api: auto", "api: auto, model: 'mine:1b'"))
+        assert code == 0, said
+    assert set(only_run(report).rows["model"]) == {"mine:1b"}
+
+
+def test_no_server_and_no_engine_says_how_to_get_one(collect: Collect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 3 with both ways out."""
+    found_at(monkeypatch)
+    monkeypatch.setattr(engine, "installed", lambda: False)
+    code, said = collect(AUTO)
+    assert code == 3
+    assert "ollama serve" in said
+    assert "pip install" in said
+
+
+def test_a_remote_server_leaves_the_machine_unknown_unless_it_is_named(report: Path, collect: Collect) -> None:
+    """A generic front does not say where it runs: the machine stays null, and the plan's author is told to name it."""
+
+    words = [Piece(float(n), f"data: w{n}\n\n".encode()) for n in range(3)]
+    with Oracle(always(Script((*words, Piece(3, sse("[DONE]")))))) as oracle:
+        text = plan_for("sse", f"{oracle.url}/chat", BASELINE, run="{repeats: 1, anchor: null}")
+        code, said = collect(text)
+        assert code == 0, said
+        assert {heard.request.path for heard in oracle.heard} == {"/chat"}
+    assert "'machine'" in said
+    assert only_run(report).rows["machine"].isna().all()
