@@ -56,12 +56,15 @@ class Dispatch:
     watch: LoopWatch = field(default_factory=LoopWatch)
     _in_flight: set["asyncio.Task[Exchange]"] = field(default_factory=set["asyncio.Task[Exchange]"])
     _awake: asyncio.Event = field(default_factory=asyncio.Event)
+    _senders: dict[int, Sender] = field(default_factory=dict[int, Sender])
     _sent: int = 0
     _unreachable: int = 0
 
-    def sender(self) -> Sender:
-        """Return a worker's own way to the server."""
-        return Sender(self.reached.target, self.watch)
+    async def close(self) -> None:
+        """Close the workers' connections."""
+        for sender in self._senders.values():
+            await sender.close()
+        self._senders.clear()
 
     def stop(self) -> None:
         """Send nothing more; what is in flight comes back as interrupted and is kept."""
@@ -70,7 +73,7 @@ class Dispatch:
         for task in self._in_flight:
             task.cancel()
 
-    async def send(self, sender: Sender, wanted: Wanted, server: ServerFacts, options: Mapping[str, Any]) -> Row | None:
+    async def send(self, wanted: Wanted, server: ServerFacts, options: Mapping[str, Any]) -> Row | None:
         """Send *wanted* after its pause and return its row, which is on disk by then; None if stopped before.
 
         Raises ServerError where the server is gone, EngineError where the embedded engine died, WriteError where the
@@ -90,7 +93,7 @@ class Dispatch:
             )
         )
         index, since_s = self._next_index(), time.monotonic()
-        exchange = await self._exchange(sender, request.path, request.body, wanted.cell.run)
+        exchange = await self._exchange(self._sender(wanted.worker), request.path, request.body, wanted.cell.run)
         if exchange is None:
             return None
         sent = Sent(
@@ -106,6 +109,12 @@ class Dispatch:
         """Keep a row of a request that is never sent, because it cannot fit."""
         row = refused_row(self.life, Sent(cell, phase, repeat, self._next_index(), 0), self._columns(server), reason)
         await asyncio.to_thread(self.journal.append, row)
+
+    def _sender(self, worker: int) -> Sender:
+        """Return a worker's own way to the server, with its connection where the plan wants it reused."""
+        if worker not in self._senders:
+            self._senders[worker] = Sender(self.reached.target, self.watch)
+        return self._senders[worker]
 
     def _keep(self, sent: Sent, server: ServerFacts, exchange: Exchange, since_s: float) -> tuple[Row, Answer]:
         answer = self.reached.api.read(exchange)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from collect.apis import unload
-from collect.client import Sender, lookup
+from collect.client import lookup
 from collect.dispatch import Dispatch, Wanted
 from collect.lengths import Lengths
 from collect.plan import RunSettings
@@ -70,6 +70,7 @@ class Measurement:
                     await _BlockRun(self, block, later).run()
         finally:
             self.dispatch.watch.stop()
+            await self.dispatch.close()
 
 
 def finished_keys(rows: Iterable[Row]) -> frozenset[Key]:
@@ -126,31 +127,28 @@ class _BlockRun:
     async def _calibrate(self) -> None:
         """Find out how this server counts; and before that, whether it takes the question for its counts."""
         counts: list[tuple[int, int]] = []
-        async with self._dispatch.sender() as sender:
-            for repeat, words in enumerate(CALIBRATION_WORDS, start=1):
-                row = await self._probe(sender, words, repeat)
-                if row is not None and row["status"] in _FIELD_REFUSED and self._asks_for_counts():
-                    self._dispatch.include_usage = False
-                    self._listener.counts_missing()
-                    row = await self._probe(sender, words, repeat)
-                if row is None or self._dispatch.stopping:
-                    return
-                _check(row)
-                if row["prompt_tokens"] is not None:
-                    counts.append((words, row["prompt_tokens"]))
+        for repeat, words in enumerate(CALIBRATION_WORDS, start=1):
+            row = await self._probe(words, repeat)
+            if row is not None and row["status"] in _FIELD_REFUSED and self._asks_for_counts():
+                self._dispatch.include_usage = False
+                self._listener.counts_missing()
+                row = await self._probe(words, repeat)
+            if row is None or self._dispatch.stopping:
+                return
+            _check(row)
+            if row["prompt_tokens"] is not None:
+                counts.append((words, row["prompt_tokens"]))
         counted = len(counts) == len(CALIBRATION_WORDS)
         self._lengths.calibrated(self._facts.model, calibrate(counts[0], counts[1]) if counted else Calibration())
 
     def _asks_for_counts(self) -> bool:
         return self._dispatch.reached.api.name == "openai" and self._dispatch.include_usage
 
-    async def _probe(self, sender: Sender, words: int, repeat: int) -> Row | None:
+    async def _probe(self, words: int, repeat: int) -> Row | None:
         run = replace(self._block.units[0].cell.run, pause_s=0)
         cell = _calibration_cell(words, run)
         self._listener.began(cell, "calibration", repeat)
-        row = await self._dispatch.send(
-            sender, Wanted(cell, "calibration", repeat, words), self._facts, self._block.options
-        )
+        row = await self._dispatch.send(Wanted(cell, "calibration", repeat, words), self._facts, self._block.options)
         if row is not None:
             self._listener.finished(row, cell, [*self._block.units, *self._later])
         return row
@@ -177,16 +175,14 @@ class _BlockRun:
         rows: list[Row] = []
 
         async def work(worker: int) -> None:
-            async with self._dispatch.sender() as sender:
-                while waiting and not self._dispatch.stopping:
-                    repeat = waiting.pop()
-                    self._listener.began(unit.cell, unit.phase, repeat)
-                    row = await self._dispatch.send(
-                        sender, self._wanted(unit, repeat, worker), self._facts, self._block.options
-                    )
-                    if row is not None:
-                        rows.append(row)
-                        self._listener.finished(row, unit.cell, [replace(unit, repeats=tuple(waiting)), *later])
+            while waiting and not self._dispatch.stopping:
+                repeat = waiting.pop()
+                self._listener.began(unit.cell, unit.phase, repeat)
+                wanted = self._wanted(unit, repeat, worker)
+                row = await self._dispatch.send(wanted, self._facts, self._block.options)
+                if row is not None:
+                    rows.append(row)
+                    self._listener.finished(row, unit.cell, [replace(unit, repeats=tuple(waiting)), *later])
 
         workers = [asyncio.ensure_future(work(worker)) for worker in range(min(unit.cell.concurrency, len(waiting)))]
         try:

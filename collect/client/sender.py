@@ -77,13 +77,17 @@ class Sender:
             wall_elapsed_ms=(time.time() - wall_started) * 1e3,
         )  # fmt: skip
 
+    async def close(self) -> None:
+        """Close the connection that rests, if there is one."""
+        await self._client.aclose()
+
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._client.aclose()
+        await self.close()
 
     def _request(self, path: str, body: Any, recording: Recording, *, fresh: bool) -> httpx.Request:
         headers = {

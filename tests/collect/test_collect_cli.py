@@ -508,3 +508,14 @@ def test_a_remote_server_leaves_the_machine_unknown_unless_it_is_named(report: P
         assert {heard.request.path for heard in oracle.heard} == {"/chat"}
     assert "'machine'" in said
     assert only_run(report).rows["machine"].isna().all()
+
+
+def test_connections_are_reused_across_requests_where_the_plan_says_so(report: Path, collect: Collect) -> None:
+    """connection: reused keeps a worker's connection from request to request; only the first one connects."""
+    text = "  - {kind: baseline, prompt_tokens: 64, output_tokens: 4, repeats: 4}\n"
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        plan = plan_for("llamacpp", oracle.url, text, run="{connection: reused, anchor: null}")
+        assert collect(plan)[0] == 0
+    rows = only_run(report).rows
+    assert rows["connection"].tolist() == ["new"] + ["reused"] * 6
+    assert rows["connect_ms"].isna().tolist() == [False] + [True] * 6
