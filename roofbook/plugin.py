@@ -4,6 +4,7 @@ One build a language: the first language stands at the site's root and starts th
 each with its own search index and sitemap below /CODE/.
 """
 
+import gzip
 import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -125,6 +126,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
     @event_priority(-100)  # after the search plugin wrote this language's index
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         complete_search(Path(config.site_dir))
+        _forget_the_day(Path(config.site_dir) / "sitemap.xml.gz")
         if self._lang(config) != self._settings.main.code:
             return
         for language in self._settings.languages[1:]:
@@ -170,6 +172,12 @@ def _told_to_mkdocs() -> Generator[None]:
         yield
     except RoofbookError as problem:
         raise PluginError(f"roofbook: {problem}") from problem
+
+
+def _forget_the_day(packed: Path) -> None:
+    """Pack the file again without the moment it was packed at: the same data gives the same site on any day."""
+    if packed.is_file():
+        packed.write_bytes(gzip.compress(gzip.decompress(packed.read_bytes()), mtime=0))
 
 
 def _asset(config: MkDocsConfig, uri: str, content: bytes | Path) -> File:

@@ -25,8 +25,12 @@ CurveRows = Callable[..., list[Row]]
 def make_report(tmp_path_factory: pytest.TempPathFactory) -> MakeReport:
     """Return a report's folder with this repository's form and the given runs as its only data."""
 
+    drawings = tmp_path_factory.mktemp("drawings")
+
     def made(runs: Runs) -> Path:
         folder = tmp_path_factory.mktemp("report")
+        # Figures are kept by what they are made from, so one test may use what another has drawn.
+        (folder / ".cache").symlink_to(drawings, target_is_directory=True)
         shutil.copy(ROOT / "mkdocs.yml", folder)
         for name in ("templates", "site_src", "data/facts"):
             shutil.copytree(ROOT / name, folder / name)
