@@ -25,7 +25,7 @@ LENGTHS_FOR_A_CHOICE: Final = 5
 LENGTHS_FOR_A_CONSTANT: Final = 8
 """The contract's rule: with fewer points three parameters follow the noise, however small their residuals."""
 
-_FARTHEST: Final = 64
+FARTHEST: Final = 64
 """A budget is looked for up to this many times the longest measured prompt; beyond that no fit means anything."""
 
 
@@ -206,7 +206,7 @@ def _crossing(above: Callable[[float], float], longest_tokens: float) -> float |
     if above(1.0) >= 0:
         return 0.0
     low = 1.0
-    while low < _FARTHEST * longest_tokens:
+    while low < FARTHEST * longest_tokens:
         high = low * 1.25
         if above(high) >= 0:
             return float(optimize.brentq(above, low, high))

@@ -11,7 +11,7 @@ from roofbook.theory.shapes import Layer, LayerKind, Model, Range, Recurrent
 _STATE_BYTES: Final = 4
 """Recurrent states are stored as F32 (llama.cpp, src/llama-hparams.cpp and its callers)."""
 
-_CELL_PAD: Final = 256
+CELL_PAD: Final = 256
 """llama.cpp rounds the cells of a context up to this (src/llama-context.cpp, src/llama-kv-cache-iswa.cpp)."""
 
 
@@ -30,8 +30,8 @@ class Slots:
     def global_cells(self, tokens: int, sequences: int) -> int:
         """Return the cells a global layer reserves for *sequences* of *tokens* each."""
         if self.unified:
-            return _padded(tokens * sequences, _CELL_PAD)
-        return sequences * _padded(tokens, _CELL_PAD)
+            return _padded(tokens * sequences, CELL_PAD)
+        return sequences * _padded(tokens, CELL_PAD)
 
     def local_cells(self, tokens: int, sequences: int, window_tokens: int) -> int:
         """Return the cells a local layer reserves for *sequences* of *tokens* each."""
@@ -39,8 +39,8 @@ class Slots:
             return self.global_cells(tokens, sequences)
         if self.unified:
             wanted = window_tokens * sequences + self.ubatch_tokens
-            return _padded(min(self.global_cells(tokens, sequences), wanted), _CELL_PAD)
-        return sequences * _padded(min(_padded(tokens, _CELL_PAD), window_tokens + self.ubatch_tokens), _CELL_PAD)
+            return _padded(min(self.global_cells(tokens, sequences), wanted), CELL_PAD)
+        return sequences * _padded(min(_padded(tokens, CELL_PAD), window_tokens + self.ubatch_tokens), CELL_PAD)
 
 
 @dataclass(frozen=True)

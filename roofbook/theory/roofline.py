@@ -13,7 +13,7 @@ from roofbook.theory.weights import weights
 from roofbook.theory.work import decode_flops, prefill_work
 from roofbook.units import MS_PER_S
 
-_ROUNDS: Final = 64
+ROUNDS: Final = 64
 """More than the crossing needs to settle: it at least halves its error in each."""
 
 
@@ -197,7 +197,7 @@ def _crossing(weight_bytes: Callable[[int], float], kept_bytes: float, computed_
     if spare <= 0:
         return math.inf
     batch = weight_bytes(1) / spare
-    for _ in range(_ROUNDS):  # W grows with B and less and less so: the batch settles from below
+    for _ in range(ROUNDS):  # W grows with B and less and less so: the batch settles from below
         batch, before = weight_bytes(max(1, round(batch))) / spare, batch
         if math.isclose(batch, before, rel_tol=1e-6):
             break
