@@ -8,9 +8,10 @@ from typing import Any, Final
 from roofbook.analysis.latency import Point, latency_points
 from roofbook.analysis.quantities import Quantity
 from roofbook.pages.escape import plain_title
+from roofbook.pages.library import Library
 from roofbook.pages.posts import Post
 from roofbook.pages.press import Press
-from roofbook.pages.quotes import Library, PageQuotes
+from roofbook.pages.quotes import PageQuotes
 from roofbook.pages.settings import Settings
 from roofbook.pages.site import Page
 from roofbook.pages.subjects import SubjectView

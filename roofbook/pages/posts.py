@@ -10,9 +10,10 @@ from typing import Final
 from markupsafe import Markup
 
 from roofbook.errors import PageError
+from roofbook.pages.library import Library
 from roofbook.pages.press import Press
 from roofbook.pages.prose import Head, Written, below_front_matter, read_head
-from roofbook.pages.quotes import Library, PageQuotes
+from roofbook.pages.quotes import PageQuotes
 
 FOLDER: Final = "posts"
 _NAME: Final = re.compile(r"(\d{4}-\d{2}-\d{2})-[a-z0-9]+(?:-[a-z0-9]+)*\.md")

@@ -1,135 +1,22 @@
 """Numbers and figures by name: prose quotes what is computed from the rows, and cannot go stale or be mistyped."""
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from roofbook.analysis.quantities import (
-    Known,
-    Quantities,
-    Quantity,
-    change,
-    machine_quantities,
-    model_quantities,
-    ratio,
-    subject_quantities,
-)
+from roofbook.analysis.quantities import Quantity, change, ratio
 from roofbook.charts.cache import Drawn
-from roofbook.errors import PageError, UsageError
-from roofbook.facts import Facts
+from roofbook.errors import PageError
 from roofbook.pages.escape import text
+from roofbook.pages.library import Library, Source, near
 from roofbook.pages.site import figure_place
-from roofbook.pages.subjects import SubjectView
 from roofbook.pages.values import footing, told
-from roofbook.validity import known_of, records
 from roofbook.words import Words, mark
-
-_NEAR: Final = 6
 
 _NOT_MORE: Final = mark("The page says that '%(after)s' is more than '%(before)s' (of '%(source)s'), and it is not")
 _NOT_LESS: Final = mark("The page says that '%(after)s' is less than '%(before)s' (of '%(source)s'), and it is not")
-
-
-@dataclass(frozen=True)
-class Placeable:
-    """A figure of a subject that prose may place, and where its table is published."""
-
-    drawn: Drawn
-    csv: str
-
-
-@dataclass(frozen=True)
-class Quotable:
-    """A subject with its pages, by their topic, and its figures."""
-
-    view: SubjectView
-    topics: Mapping[str, str]
-    figures: Sequence[Placeable]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Whose numbers they are: a subject (then with its page and its figures), or a machine or model of the catalogue.
-
-    There are no quantities for a subject that mkdocs.yml names and nobody has measured in this folder.
-    """
-
-    name: str
-    title: str
-    quantities: Quantities | None
-    topics: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Its pages, by their topic."""
-    figures: Mapping[str, Placeable] = field(default_factory=dict[str, Placeable])
-
-    @property
-    def uri(self) -> str | None:
-        """The first of its pages."""
-        return next(iter(self.topics.values()), None)
-
-
-class Library:
-    """All that prose may quote, in one language: subjects by alias or slug, machines and models by their id."""
-
-    def __init__(
-        self,
-        words: Words,
-        facts: Facts,
-        subjects: Iterable[Quotable],
-        aliases: Mapping[str, str],
-    ) -> None:
-        self.words = words
-        self._facts = facts
-        self._subjects = {subject.view.slug: subject for subject in subjects}
-        self._aliases = aliases
-        self._sources: dict[str, Source] = {}
-
-    def source(self, name: str) -> Source:
-        """Return what *name* means; raises PageError, with the near names, where it means nothing."""
-        if name not in self._sources:
-            self._sources[name] = self._source(name)
-        return self._sources[name]
-
-    def _source(self, name: str) -> Source:
-        slug = self._aliases.get(name, name)
-        if slug in self._subjects:
-            found = self._subjects[slug]
-            figures = {one.drawn.figure.name: one for one in found.figures}
-            return Source(name, found.view.title(self.words), self._of_subject(found.view), found.topics, figures)
-        if name in self._aliases:
-            return Source(name, slug, None)
-        return self._of_catalogue(name)
-
-    def _of_subject(self, view: SubjectView) -> Quantities:
-        subject = view.subject
-        found = known_of(records(subject.rows), self._facts)
-        known = Known(
-            machine=found.machines.get(subject.machine),
-            model=found.models.get((subject.model, subject.quantization)),
-            mac_limits=self._facts.mac_limits,
-        )
-        claims: dict[str, Any] = {}
-        for run in view.runs:
-            claims |= run.facts.origin.get("claims") or {}
-        return subject_quantities(subject, view.found, known, claims)
-
-    def _of_catalogue(self, name: str) -> Source:
-        try:
-            machine = self._facts.machine(name).machine
-            return Source(name, machine.name or name, machine_quantities(machine, self._facts.mac_limits))
-        except UsageError:
-            match = self._facts.find(names=[name])
-        if match is None:
-            known = [*self._aliases, *self._subjects, *self._facts.machines, *self._facts.models]
-            raise PageError(
-                "Nothing is called '%(name)s': no subject, machine or model. Near ones: %(near)s",
-                name=name, near=_near(name, known),
-            )  # fmt: skip
-        model = match.model.quantized(match.file.quantization) if match.file else match.model.shape
-        return Source(name, match.model.name, model_quantities(model))
 
 
 @dataclass(frozen=True)
@@ -236,7 +123,7 @@ class PageQuotes:
         if quantity is None:
             raise PageError(
                 "'%(source)s' has no number '%(name)s'. Near ones: %(near)s",
-                source=source, name=name, near=_near(name, found.quantities.names),
+                source=source, name=name, near=near(name, found.quantities.names),
             )  # fmt: skip
         self.quoted[source, name] = Quoted(found, name, quantity)
         return quantity
@@ -257,13 +144,3 @@ class PageQuotes:
         shown = text(told(quantity, self._words, unit=unit))
         hint = Markup(' title="{}"').format(below) if below else Markup("")
         return Markup('<span class="rb-quote"') + hint + Markup(">") + shown + Markup("</span>")
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    """Return the few of *known* that hold *name* or its parts, or look like it."""
-    names = list(dict.fromkeys(known))
-    alike = get_close_matches(name, names, n=_NEAR, cutoff=0.5)
-    holding = [one for one in names if name.lower() in one.lower()]
-    last = name.rpartition(".")[2]
-    same_end = [one for one in names if one.rpartition(".")[2] == last]
-    return ", ".join(list(dict.fromkeys([*alike, *holding, *same_end]))[:_NEAR]) or ", ".join(names[:_NEAR]) or "none"

@@ -44,14 +44,22 @@ class Owner:
 
 
 @dataclass(frozen=True)
+class Named:
+    """What a short name stands for: a subject, and of it one run's rows only, where *run* is not None."""
+
+    subject: str
+    run: str | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """The report as a whole; the first language stands at the site's root, the others below /CODE/."""
 
     languages: tuple[Language, ...]
     owner: Owner = Owner()
     zone: str = "UTC"
-    subjects: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Short names that prose may quote subjects by, and the slugs they stand for."""
+    subjects: Mapping[str, Named] = field(default_factory=dict[str, Named])
+    """Short names that prose may quote subjects by."""
 
     @property
     def main(self) -> Language:
@@ -126,7 +134,7 @@ class _Reader:
         self.only(found, key, "name", "site_name")
         return Language(code, self.text(found, key, "name"), self.text(found, key, "site_name"))
 
-    def subjects(self, value: Any) -> dict[str, str]:
+    def subjects(self, value: Any) -> dict[str, Named]:
         found = self.mapping(value, "extra.report.subjects")
         for name in found:
             if not _SHORT_NAME.fullmatch(name):
@@ -134,7 +142,14 @@ class _Reader:
                     "%(path)s: 'extra.report.subjects.%(name)s': a short name is small letters, digits and hyphens",
                     path=self._path, name=name,
                 )  # fmt: skip
-        return {name: self.text(found, "extra.report.subjects", name) for name in found}
+        return {name: self._named(one, f"extra.report.subjects.{name}") for name, one in found.items()}
+
+    def _named(self, value: Any, key: str) -> Named:
+        if isinstance(value, str):
+            return Named(value.strip())
+        found = self.mapping(value, key)
+        self.only(found, key, "subject", "run")
+        return Named(self.text(found, key, "subject"), self.text(found, key, "run") if found.get("run") else None)
 
     def owner(self, value: Any) -> Owner:
         found = self.mapping(value, "extra.owner")
