@@ -7,6 +7,7 @@ counts by its relative error. ``variance_power=0`` is ordinary least squares, ke
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -86,7 +87,7 @@ class Fit:
         return float(row @ np.array(self.covariance) @ row)
 
     def _around(self, mid: float, variance: float, level: float) -> Interval:
-        half = float(stats.t.ppf((1 + level) / 2, self.degrees_of_freedom)) * math.sqrt(max(variance, 0.0))
+        half = _t_quantile(level, self.degrees_of_freedom) * math.sqrt(max(variance, 0.0))
         return Interval(mid, mid - half, mid + half)
 
 
@@ -130,6 +131,11 @@ def leave_one_out(x: Sequence[float], y: Sequence[float], powers: Sequence[int])
 
 def root_mean_square(values: Sequence[float]) -> float:
     return math.sqrt(sum(value**2 for value in values) / len(values))
+
+
+@cache
+def _t_quantile(level: float, freedom: int) -> float:
+    return float(stats.t.ppf((1 + level) / 2, freedom))
 
 
 def _solve(
