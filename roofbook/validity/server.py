@@ -76,8 +76,12 @@ def queued(rows: list[Row]) -> Iterator[Finding]:
 
 
 def partial_gpu(rows: list[Row]) -> Iterator[Finding]:
-    """Find rows whose model lay in part outside the GPU; told, since a machine may have no other way to run it."""
+    """Find rows whose model lay in part outside the GPU; told, since a machine may have no other way to run it.
+
+    The embedded engine says 0 where the machine has no GPU that it could use: that is no part left out.
+    """
     for row in rows:
         fraction = row.get("gpu_fraction")
-        if fraction is not None and fraction < WHOLE:
+        without_gpu = fraction == 0 and row.get("api") == "embedded"
+        if fraction is not None and fraction < WHOLE and not without_gpu:
             yield of_row("partial_gpu", row, gpu_fraction=fraction)

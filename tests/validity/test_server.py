@@ -104,3 +104,8 @@ def test_b10_a_model_that_is_partly_on_the_gpu(row: MakeRow, judge: Judge, fract
     found = judge([row(gpu_fraction=fraction)], "partial_gpu")
     assert [dict(finding.values) for finding in found] == ([{"gpu_fraction": fraction}] if told else [])
     assert not any(finding.doubtful for finding in found)
+
+
+def test_an_engine_on_a_machine_without_a_gpu_leaves_nothing_out(row: MakeRow, judge: Judge) -> None:
+    """The embedded engine's 0 is the machine's, not a part that did not fit."""
+    assert judge([row(gpu_fraction=0.0, api="embedded")]) == []
