@@ -193,9 +193,13 @@ def _closed(
 ) -> int:
     """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
     rows, again = journal.rows, order.resume_command(journal.facts.run_id)
-    if ending.problem is not None and not any(row["phase"] in ("measured", "anchor") for row in rows):
-        journal.remove()  # it never began
-        raise ending.problem
+    if not any(row["phase"] in ("measured", "anchor") for row in rows):
+        # It never began: a run without a measured row would be a page without a figure.
+        if ending.problem is not None:
+            journal.remove()
+            raise ending.problem
+        tell.stopped(None, again)
+        return _exit_code(ending)
     try:
         path = write_run(measured, rows, journal.facts)
     except RoofbookError as problem:
@@ -207,10 +211,14 @@ def _closed(
         tell.stopped(path, again)
         if ending.problem is not None:
             raise ending.problem
-        return _EXIT_BY_SIGNAL.get(ending.stopped_by or signal.SIGTERM, 143)
+        return _exit_code(ending)
     journal.remove()
     tell.written(path)
     return EXIT_WITH_FAILURES if failures(rows) else EXIT_MEASURED
+
+
+def _exit_code(ending: Ending) -> int:
+    return _EXIT_BY_SIGNAL[ending.stopped_by or signal.SIGTERM]
 
 
 def _machine(reached: Reached, journal: Journal) -> str | None:

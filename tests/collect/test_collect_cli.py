@@ -519,3 +519,16 @@ def test_connections_are_reused_across_requests_where_the_plan_says_so(report: P
     rows = only_run(report).rows
     assert rows["connection"].tolist() == ["new"] + ["reused"] * 6
     assert rows["connect_ms"].isna().tolist() == [False] + [True] * 6
+
+
+def test_a_run_stopped_before_its_first_measurement_writes_no_file(report: Path) -> None:
+    """Stopped in the warm-up: the journal is kept to go on from, and no run without a figure is published."""
+    with Oracle(llamacpp(Model(Speed(fixed_ms=5000)))) as oracle:
+        (report / "p.yml").write_text(plan_for("llamacpp", oracle.url, TWELVE))
+        process = start(report)
+        wait_for(lambda: oracle.heard and oracle.heard[-1].request.path == "/completion")
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 143, said
+    assert "--resume" in said
+    assert read_runs(report / "data" / "measured") == []
