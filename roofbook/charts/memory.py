@@ -125,6 +125,7 @@ def token_figure(*, words: Words, title: str, costs: Sequence[TokenCost], kv_typ
 
 def _wall_layers(walls: Sequence[Wall], tokens: int, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     layers: list[alt.Chart] = []
+    highest = max((wall.limit_bytes.high for wall in walls), default=0.0)
     for wall in walls:
         low, high = wall.limit_bytes.low / GIB, wall.limit_bytes.high / GIB
         ends = [{"tokens": at, "low": low, "gib": high, "name": wall.machine} for at in (0, tokens)]
@@ -136,9 +137,11 @@ def _wall_layers(walls: Sequence[Wall], tokens: int, x: alt.X, y: alt.Y) -> list
                 )
             )
         layers.append(drawn.mark_line(strokeWidth=1, strokeDash=[4, 3]).encode(x=x, y=y, stroke=alt.value(MUTED)))
+        # The lines leave the lower right corner and the upper left one free.
+        first = wall.limit_bytes.high == highest
         layers.append(
-            alt.Chart(alt.InlineData(values=ends[1:]))
-            .mark_text(align="right", baseline="bottom", dy=-4, fontSize=12)
+            alt.Chart(alt.InlineData(values=ends[:1] if first else ends[1:]))
+            .mark_text(align="left" if first else "right", baseline="bottom", dx=3 if first else 0, dy=-4, fontSize=12)
             .encode(x=x, y=y, text="name:N", fill=alt.value(MUTED))
         )
     return layers

@@ -74,12 +74,15 @@ _KEYS: Final = {
     "kv_heads": mark("dimensions"),
     "head_dim": mark("dimensions"),
     "vocab": mark("dimensions"),
+}
+_NAMES: Final = {
     "runs.metal": "Metal",
     "runs.cuda": "CUDA",
     "runs.rocm": "ROCm",
     "runs.vulkan": "Vulkan",
     "runs.cpu": "CPU",
 }
+"""What a catalogue's key is called: in the page's language, or by a name that is the same in every language."""
 
 
 def source(what: str, provenances: Iterable[Provenance], words: Words) -> Source:
@@ -117,5 +120,4 @@ def percent(share: float, words: Words, decimals: int = 0) -> str:
 
 
 def _key(key: str, words: Words) -> str:
-    known = _KEYS.get(key)
-    return key if known is None else words.say(known)
+    return words.say(_KEYS[key]) if key in _KEYS else _NAMES.get(key, key)

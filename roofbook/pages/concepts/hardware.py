@@ -87,7 +87,7 @@ def _comparison(pair: Sequence[MachineFact], world: World, words: Words) -> Grid
         [words.say("Bandwidth (GB/s)"), *(_told(_bandwidth(one.machine), GB, words) for one in pair)],
         [words.say("Bandwidth, measured by others (GB/s)"), *(_told(_stream(one.machine), GB, words) for one in pair)],
         [words.say("Arithmetic peak, 16 bits (TFLOPS)"), *(_told(_peak(one.machine), TFLOP, words) for one in pair)],
-        ["CUDA", *(words.say("yes") if _has_cuda(one.machine) else words.say("no") for one in pair)],
+        ["CUDA", *(words.say("available") if _has_cuda(one.machine) else words.say("not available") for one in pair)],
         [words.say("Power when idle (W)"), *(_told(one.idle_power_w, 1, words) for one in pair)],
     ]
     return grid([("", False), *((name_of(one), True) for one in pair)], rows)

@@ -239,7 +239,7 @@ def _impossible(stands: Sequence[DecodeStand], words: Words) -> list[dict[str, A
             "rate": words.significant(stand.tok_per_s),
             "share": percent(stand.share, words),
             "source": stand.source,
-            "copy": stand.read_in_copy,
+            "read_in_copy": stand.read_in_copy,
             "why": words.say(_WHY_IMPOSSIBLE[stand.id]) if stand.id in _WHY_IMPOSSIBLE else None,
         }
         for stand in stands
