@@ -18,7 +18,7 @@ def _request(ask: Ask) -> Request:
         "cache_prompt": ask.reuse_cache,
         "ignore_eos": True,
         "temperature": 0,
-        **ask.options,
+        **{key: value for key, value in ask.options.items() if key != "num_ctx"},
     }
     if ask.model:
         body["model"] = ask.model  # a server with several models chooses by it

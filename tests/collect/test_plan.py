@@ -165,6 +165,9 @@ def test_b02_num_ctx_through_the_openai_api_is_warned_of() -> None:
     (warning,) = read_plan(text, "p.yml").warnings
     assert "num_ctx" in str(warning)
     assert "line 4" in str(warning)
+    own = "plan: x\nserver: {api: openai}\nexperiments:\n"
+    (warning,) = read_plan(own + "  - {kind: baseline, prompt_tokens: 64, options: {num_ctx: 4096}}\n", "p").warnings
+    assert "num_ctx" in str(warning)
     harmless = SMALLEST + "server: {api: ollama, options: {num_ctx: 32768}}\n"
     assert read_plan(harmless, "p.yml").warnings == ()
 
