@@ -66,7 +66,7 @@ def _of_run(rows: list[Row], known: Known) -> list[Finding]:
         found += [finding for rule in _EXPERIMENT_RULES for finding in rule(experiment)]
         for point in _grouped(experiment, "point"):
             found += [finding for rule in _POINT_RULES for finding in rule(point)]
-    spoilt = {finding.order_index for finding in found if finding.doubtful}
+    spoilt = {finding.order_index for finding in found if "ttft" in finding.spoils}
     for experiment in _grouped(measured, "experiment"):
         for point in _grouped(experiment, "point"):
             found += whole.too_few(point, spoilt)

@@ -169,9 +169,9 @@ def unreliable(rows: list[Row]) -> Iterator[Finding]:
 
 
 def too_few(rows: list[Row], spoilt: Collection[object]) -> Iterator[Finding]:
-    """Find a point with too few trusted requests for a median with a spread, and say how long more would take.
+    """Find a point with too few requests for a median with a spread, and say how long more would take.
 
-    *spoilt* holds the ``order_index`` of those that are not.
+    *spoilt* holds the ``order_index`` of those whose first token says nothing.
     """
     done = [row for row in rows if is_ok(row)]
     stands_for = {row.get("order_index"): row.get("aggregate_of") for row in done}

@@ -145,6 +145,11 @@ def test_spoilt_rows_do_not_count_towards_enough(row: MakeRow, judge: Judge) -> 
     assert (found.values["n"], found.values["needed"]) == (1, 3)
 
 
+def test_rows_that_lack_only_a_time_per_token_do_count(row: MakeRow, judge: Judge) -> None:
+    """A late client spoilt the tokens of two of three; their first tokens stand."""
+    assert judge([row(i, loop_lag_ms=100.0 if i else 0.0) for i in range(3)], "too_few") == []
+
+
 @pytest.mark.parametrize("rows", [[{}, {}, {}], [{"aggregate_of": 3}], [{"aggregate_of": 0}]])
 def test_three_requests_are_enough_however_they_are_written(row: MakeRow, judge: Judge, rows: list[Row]) -> None:
     """Three rows, a median of three, and a median of nobody knows how many."""
