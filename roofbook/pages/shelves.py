@@ -20,14 +20,17 @@ SHELVES: Final[Mapping[str, str]] = {
 def navigation(
     home: Page, written: Sequence[Written], subjects: Iterable[Section], words: Words
 ) -> tuple[Page | Section, ...]:
-    """Return all pages in the order of the navigation; raises PageError for a shelf that does not exist."""
+    """Return all pages in the order of the navigation: by their ``order``, those of one order as they come.
+
+    Raises PageError for a shelf that does not exist.
+    """
     for one in written:
         if one.head.shelf is not None and one.head.shelf not in SHELVES:
             raise PageError(
                 "%(page)s: there is no shelf '%(shelf)s'; there are: %(known)s",
                 page=one.page.uri, shelf=one.head.shelf, known=", ".join(SHELVES),
             )  # fmt: skip
-    ordered = sorted(written, key=lambda one: (one.head.order, one.page.uri))
+    ordered = sorted(written, key=lambda one: one.head.order)
     alone = [one for one in ordered if one.head.shelf is None]
     shelves = {
         name: _shelf(title, [one.page for one in ordered if one.head.shelf == name], words)
