@@ -81,6 +81,7 @@ class Press:
             "asset": addresses.asset,
             "figure": place,
             "owner": self._settings.owner,
+            "site_name": self._settings.language(self._lang).site_name,
             "drawn": drawn,
         }
 
@@ -91,7 +92,12 @@ class Press:
             one.figure.anchor: _one_block(
                 self._engine.render(
                     "parts/figure.html.j2",
-                    {"drawn": one, "vega": addresses.asset(VEGA), "csv": addresses.asset(published[one.figure.anchor])},
+                    {
+                        **self._frame(uri, []),
+                        "drawn": one,
+                        "vega": addresses.asset(VEGA),
+                        "csv": addresses.asset(published[one.figure.anchor]),
+                    },
                     page=uri,
                 )
             )

@@ -35,12 +35,50 @@ def test_too_many_rows_are_refused(english: Words) -> None:
         checked(many)
 
 
-def test_a_number_that_is_none_is_refused(english: Words) -> None:
-    """NaN and infinity never reach a page's JSON."""
+def test_too_many_rows_in_the_chart_are_refused_as_well(english: Words) -> None:
+    """B53: a short table does not excuse 2,001 rows behind the chart."""
+    plain = figure(words=english, points=tuple((n, n) for n in range(MAX_ROWS + 1)))
+
+    with pytest.raises(PageError, match="'plain' would have 2001 rows"):
+        checked(replace(plain, table=Table(plain.table.columns, ((1, 1),))))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_refused(english: Words, number: float) -> None:
+    """NaN and infinity never reach a page's JSON, nor its table."""
     plain = figure(words=english, points=((1, 1),))
 
     with pytest.raises(PageError, match="holds a number that is none"):
-        checked(replace(plain, spec={"data": float("nan")}))
+        checked(replace(plain, spec={"data": number}))
+    with pytest.raises(PageError, match="holds a number that is none"):
+        checked(replace(plain, table=Table(plain.table.columns, ((1, number),))))
+
+
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_logarithmic_axis_loses_nothing(english: Words, value: float) -> None:
+    """Vega would leave out a value that has no logarithm without a word; unknown ones are left out on purpose."""
+
+    def on_logarithms(*values: float | None) -> Figure:
+        data = alt.InlineData(values=[{"x": x, "y": 1} for x in values])
+        x, y = alt.X("x").type("quantitative").scale(type="log"), alt.Y("y").type("quantitative")
+        return replace(
+            figure(words=english, points=((1, 1),)), spec=alt.Chart(data).mark_point().encode(x, y).to_dict()
+        )
+
+    assert checked(on_logarithms(1, None)).name == "plain"
+    with pytest.raises(PageError, match="logarithmic axis, where they vanish: x"):
+        checked(on_logarithms(1, value))
+
+
+@pytest.mark.parametrize("points", [(), ((0, 0),), ((1e15, 1e-15),), ((-5, 5), (1e308, 1))])
+def test_odd_data_can_be_drawn(english: Words, points: tuple[tuple[float, float], ...]) -> None:
+    """Nothing, zero, huge and tiny: as many marks as points, and no number in the picture that is none."""
+    drawn = checked(figure(words=english, points=points))
+    svg = static_svgs(drawn.spec, drawn.name)["wide"]
+    marks = re.findall(r'<g class="mark-symbol[^>]*>(.*?)</g>', svg, re.DOTALL)
+
+    assert sum(group.count("<path") for group in marks) == len(points)
+    assert not re.search(r"NaN|Infinity|undefined|null", svg)
 
 
 def test_a_chart_that_vega_refuses_is_an_error_of_ours() -> None:

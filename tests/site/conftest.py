@@ -54,10 +54,19 @@ def build() -> Build:
     return built
 
 
-def run_mkdocs(folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site of this repository itself, with all its pages and figures, and return where it is."""
+    site = tmp_path_factory.mktemp("shipped") / "site"
+    done = run_mkdocs(ROOT, "--site-dir", str(site), SITE_URL="https://example.com/report/")
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "WARN" in line]) == (0, [])
+    return site
+
+
+def run_mkdocs(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", **environment}
     # Not --quiet: it hides warnings from --strict as well.
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=100
     )

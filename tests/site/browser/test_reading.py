@@ -164,8 +164,8 @@ def test_a_figure_can_be_cited_and_its_table_taken(site: Path, address: str, rea
         assert 0 <= reader.page.locator("#fig-prefill").evaluate("e => e.getBoundingClientRect().top") < 200
 
         with reader.page.expect_download() as download:
-            reader.page.locator(".rb-data summary").click()
-            reader.page.locator(".rb-data a[download]").click()
+            reader.page.locator(".rb-take summary").click()
+            reader.page.locator(".rb-take a[download]").click()
         lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
 
         assert len(lines) == 1 + 7
@@ -182,4 +182,4 @@ def test_paper_has_the_figure_whole_and_no_menus(site: Path, address: str, read:
         assert reader.page.locator(".rb-static--wide svg").is_visible()
         assert not reader.page.locator(".rb-live").is_visible()
         assert not reader.page.locator(".md-header").is_visible()
-        assert not reader.page.locator(".rb-data").is_visible()
+        assert not reader.page.locator(".rb-data >> visible=true").count()

@@ -1,0 +1,44 @@
+"""Fewer points and shorter names, so that a chart can still be read; what is lost is counted or stands elsewhere."""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from roofbook.charts.figure import MAX_ROWS
+
+LABEL_SIGNS: Final = 24
+"""A name on an axis may be as long as this: on a phone it then takes half of the width."""
+
+_CUT: Final = "…"
+
+One = TypeVar("One")
+
+
+def thinned(points: Sequence[One], most: int = MAX_ROWS) -> tuple[list[One], int]:
+    """Return at most *most* of *points*, evenly spread from the first to the last, and how many were left out."""
+    if len(points) <= most:
+        return list(points), 0
+    if most < 2:
+        return list(points[:most]), len(points) - most
+    steps = (len(points) - 1) / (most - 1)
+    return [points[round(step * steps)] for step in range(most)], len(points) - most
+
+
+def short_names(names: Sequence[str], signs: int = LABEL_SIGNS) -> dict[str, str]:
+    """Return a label of at most about *signs* signs for each of *names*, no two of different names alike.
+
+    A long name keeps its beginning and its end; where that is not enough to tell two apart, the labels grow.
+    """
+    known = list(dict.fromkeys(names))
+    longest = max((len(name) for name in known), default=0)
+    for length in range(signs, longest):
+        labels = {name: _shortened(name, length) for name in known}
+        if len(set(labels.values())) == len(known):
+            return labels
+    return {name: name for name in known}
+
+
+def _shortened(name: str, signs: int) -> str:
+    if len(name) <= signs:
+        return name
+    end = (signs - 1) // 2
+    return f"{name[: signs - 1 - end]}{_CUT}{name[len(name) - end :]}"
