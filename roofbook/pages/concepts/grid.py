@@ -15,11 +15,15 @@ Mark = Literal["yes", "perhaps", "no"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text (None: unknown), whether it is a number, and what it means beyond the text."""
+    """One cell: its text (None: unknown), whether it is a number, and what it means beyond the text.
+
+    *quoted* is what somebody else says in English: a source, or a name with an aside.
+    """
 
     text: str | None
     number: bool = False
     mark: Mark | None = None
+    quoted: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ def grid(heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str | Cell |
         for row in rows
     ]
     return Grid(columns, tuple(made))
+
+
+def quoted(text: str) -> Cell:
+    """Return a cell with another's words, which stay in English."""
+    return Cell(text, quoted=True)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from roofbook.analysis.outlook import (
     smaller_model,
     two_at_once,
 )
-from roofbook.analysis.reference import decode_stands, step_laws
 from roofbook.analysis.regression import Fit, Interval
 from roofbook.charts.cache import FigureCache
 from roofbook.charts.outlook import cache_forecast_figure
@@ -161,8 +160,8 @@ def _other_model(world: World, one: Measured) -> Model | None:
 def _step_overhead_ms(world: World, one: Measured) -> float:
     """Return what a step costs beside its bytes on the same chip, as others' figures say it; 0 where they do not."""
     chip = None if one.machine is None else one.machine.chip
-    laws = [law for law in step_laws(decode_stands(world.facts.published)) if chip and law.chip == chip.name]
-    return min((law.c_ms for law in laws if law.c_ms > 0), default=0.0)
+    own = [law.c_ms for law in world.laws if chip is not None and law.chip == chip.name]
+    return min((c_ms for c_ms in own if c_ms > 0), default=0.0)
 
 
 def _queue(found: Queue | None, words: Words) -> dict[str, str] | None:

@@ -12,21 +12,19 @@ from roofbook.analysis.reference import (
     PrefillStand,
     StepLaw,
     bends,
-    decode_stands,
     measured_bend,
     measured_decodes,
     measured_prefills,
     middle,
     prefill_stands,
     spread,
-    step_laws,
 )
 from roofbook.charts.bends import NamedBend, bends_figure
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.prefill_shares import GroupedPrefill, prefill_share_figure
 from roofbook.charts.reference import MeasuredStand, UsualLaw, decode_share_figure
 from roofbook.facts import PublishedRun
-from roofbook.pages.concepts.grid import Cell, Grid, grid, percent
+from roofbook.pages.concepts.grid import Cell, Grid, grid, percent, quoted
 from roofbook.pages.concepts.world import Measured, World
 from roofbook.words import Words, mark
 
@@ -56,8 +54,7 @@ _WHY_IMPOSSIBLE: Final = {
 def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
     """Return what the template ``reference.md.j2`` shows."""
     runs = world.facts.published
-    stands, prefills, bent = decode_stands(runs), prefill_stands(runs), bends(runs)
-    laws = step_laws(stands)
+    stands, laws, prefills, bent = world.stands, world.laws, prefill_stands(runs), bends(runs)
     usable = [stand.share for stand in stands if stand.usable]
     usual = _usual(laws)
     drawn = [
@@ -309,12 +306,12 @@ def _laws(laws: Sequence[StepLaw], words: Words) -> Grid:
     ]
     rows: list[list[str | Cell | None]] = [
         [
-            law.machine,
+            quoted(law.machine),
             words.number(law.steps),
             words.number(law.k, 2),
             words.number(law.c_ms, 1),
             None if law.worst is None else percent(law.worst, words, 1),
-            law.source,
+            quoted(law.source),
         ]
         for law in laws
     ]
@@ -375,6 +372,11 @@ def _sources(runs: Sequence[PublishedRun], words: Words) -> Grid:
         copies = sum(run.read_in_copy for run in own)
         read = words.say("in a copy") if copies == len(own) else words.say("there") if not copies else words.say("both")
         rows.append(
-            [name, words.number(len(own)), " … ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else None, read]
+            [
+                quoted(name),
+                words.number(len(own)),
+                " … ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else None,
+                read,
+            ]
         )
     return grid(heads, rows)

@@ -7,6 +7,7 @@ from typing import Final
 
 from roofbook.analysis.latency import Point, latency_points
 from roofbook.analysis.prefill import Curve
+from roofbook.analysis.reference import DecodeStand, StepLaw, decode_stands, step_laws
 from roofbook.analysis.subjects import curve_of
 from roofbook.facts import Facts, MachineFact
 from roofbook.pages.subjects import SubjectView
@@ -54,6 +55,16 @@ class World:
         """The subjects in the site's order; self-tests only while there is nothing else."""
         real = [view for view in self.views if not view.subject.is_self_test]
         return tuple(self._measured(view) for view in real or self.views)
+
+    @cached_property
+    def stands(self) -> tuple[DecodeStand, ...]:
+        """The published decode rates against their chips: hundreds of models are weighed for them, so only once."""
+        return decode_stands(self.facts.published)
+
+    @cached_property
+    def laws(self) -> tuple[StepLaw, ...]:
+        """What a step costs besides its bytes, machine by machine."""
+        return step_laws(self.stands)
 
     @property
     def leading(self) -> Measured | None:
