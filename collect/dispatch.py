@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -59,6 +59,7 @@ class Dispatch:
     _senders: dict[int, Sender] = field(default_factory=dict[int, Sender])
     _sent: int = 0
     _unreachable: int = 0
+    _last_error: str = ""
 
     async def close(self) -> None:
         """Close the workers' connections."""
@@ -143,13 +144,22 @@ class Dispatch:
             self._in_flight.discard(task)
 
     def _look_whether_gone(self, answer: Answer) -> None:
-        self._unreachable = self._unreachable + 1 if answer.status == "connect_error" else 0
+        if answer.status == "connect_error":
+            self._unreachable += 1
+            self._last_error = answer.columns["error"] or answer.status
+        elif answer.status != "interrupted":
+            self._unreachable = 0
         if answer.status in ("connect_error", "read_error") and self.reached.engine is not None:
             self.reached.engine.check()
         if self._unreachable >= _GONE_AFTER:
+            self.check_reached()
+
+    def check_reached(self) -> None:
+        """Raise ServerError where the server could not be reached when it was last asked."""
+        if self._unreachable:
             raise ServerError(
                 "The server no longer answers (%(error)s): start it again, then take the run up",
-                error=answer.columns["error"] or answer.status,
+                error=self._last_error,
             )
 
     def _columns(self, server: ServerFacts) -> Row:
@@ -161,8 +171,13 @@ class Dispatch:
         return self._sent - 1
 
 
+def next_index(rows: Iterable[Row]) -> int:
+    """Return the first position that no row has: a request that a kill lost may have left a gap."""
+    return 1 + max((row["order_index"] for row in rows), default=-1)
+
+
 def dispatch_of(
     reached: Reached, journal: Journal, life: Life, *, sample: Callable[[float], Row], source: random.Random
 ) -> Dispatch:
     """Return the dispatch of a run that goes on where its journal stands."""
-    return Dispatch(reached, journal, life, sample, source, _sent=len(journal.rows))
+    return Dispatch(reached, journal, life, sample, source, _sent=next_index(journal.rows))

@@ -2,14 +2,18 @@
 
 RUN_ID.jsonl begins with the run's facts. A line that a kill cut short is dropped when the run is taken up; whatever
 stands before it was finished. The lock dies with the process that holds it, so nothing has to be cleaned up.
+
+Beside it lies a reserve of disk space. Where the disk is full it is given up, so that what was in flight is still kept.
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,20 +22,32 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from roofbook.errors import RecordError, UsageError, WriteError
-from roofbook.record import Row, RunFacts
+from roofbook.record import Row, RunFacts, sync_folder
 
 FOLDER: Final = ".journal"
+
+# The rows of a hundred requests in flight, with the times of hundreds of chunks each.
+RESERVE_BYTES: Final = 2**20
+
+# Another collector looks whether a journal is held by holding it for a moment.
+_LOCK_TRIES: Final = 5
+_LOCK_PAUSE_S: Final = 0.02
 
 
 @dataclass
 class Journal:
-    """The journal of one run, open and locked; a context manager. *rows* are those on disk, *segment* is this life."""
+    """The journal of one run, open and locked; a context manager. *rows* are those on disk, *segment* is this life.
+
+    *torn* tells of a last line that a kill cut short: it was dropped, and its request will be sent again.
+    """
 
     path: Path
     facts: RunFacts
     rows: list[Row]
     segment: int
     _file: int = field(repr=False)
+    torn: bool = False
+    _half_a_line: bool = field(default=False, repr=False)
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
@@ -47,10 +63,13 @@ class Journal:
         journal = cls(path, facts, [], 0, file)
         try:
             journal._lock()
+            journal._reserve_space()
             journal._write({"run": asdict(facts)})
+            with _told(path):
+                sync_folder(path.parent)
         except BaseException:
             os.close(file)
-            path.unlink(missing_ok=True)
+            journal.remove()
             raise
         return journal
 
@@ -76,7 +95,10 @@ class Journal:
         try:
             journal = cls(path, RunFacts(run_id), [], 0, file)
             journal._lock()
+            if os.fstat(file).st_nlink == 0:  # its collector came to the end just now
+                raise UsageError("The run %(run_id)s is finished: there is nothing to take up", run_id=run_id)
             journal._read()
+            journal._reserve_space()
         except BaseException:
             os.close(file)
             raise
@@ -85,10 +107,17 @@ class Journal:
     def append(self, row: Row) -> None:
         """Keep *row*: it is on the disk when this returns.
 
-        Raises WriteError where the disk refuses.
+        Raises WriteError where the disk refuses; the row is kept all the same where giving up the reserve makes room.
         """
+        entry = {"row": {**row, "started_at": _written(row.get("started_at"))}}
         with self._one_at_a_time:
-            self._write({"row": {**row, "started_at": _written(row.get("started_at"))}})
+            try:
+                self._write(entry)
+            except WriteError:
+                self._give_up_reserve()
+                self._write(entry)
+                self.rows.append(row)
+                raise
             self.rows.append(row)
 
     def amend(self, **facts: Mapping[str, Any]) -> None:
@@ -98,6 +127,7 @@ class Journal:
 
     def remove(self) -> None:
         """Remove the journal: its rows are safe in the run's file."""
+        self._give_up_reserve()
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
 
@@ -107,15 +137,30 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._give_up_reserve()
         os.close(self._file)
 
     def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
-            raise UsageError(
-                "The run %(run_id)s is being measured by another collector right now", run_id=self.path.stem
-            ) from problem
+        for _ in range(_LOCK_TRIES):
+            with _told(self.path), contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(_LOCK_PAUSE_S)
+        raise UsageError("The run %(run_id)s is being measured by another collector right now", run_id=self.path.stem)
+
+    def _reserve_space(self) -> None:
+        with _told(self._reserve), self._reserve.open("wb") as file:
+            file.write(os.urandom(RESERVE_BYTES))  # zeros take no space on a disk that packs them
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _give_up_reserve(self) -> None:
+        with contextlib.suppress(OSError):
+            self._reserve.unlink(missing_ok=True)
+
+    @property
+    def _reserve(self) -> Path:
+        return self.path.with_suffix(".reserve")
 
     def _read(self) -> None:
         """Read what is there and cut off a last line that was not finished."""
@@ -123,6 +168,7 @@ class Journal:
             raw = self.path.read_bytes()
             whole = raw[: raw.rfind(b"\n") + 1]
             if len(whole) < len(raw):
+                self.torn = True
                 os.ftruncate(self._file, len(whole))
                 os.fsync(self._file)
         for number, line in enumerate(whole.splitlines(), start=1):
@@ -147,16 +193,20 @@ class Journal:
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         data = json.dumps(entry).encode("ascii") + b"\n"
-        before = os.fstat(self._file).st_size
         with _told(self.path):
+            if self._half_a_line:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            before = os.fstat(self._file).st_size
             try:
                 while data:  # a disk that is nearly full takes a part
                     data = data[os.write(self._file, data) :]
                 os.fsync(self._file)
             except OSError:
-                # Nothing may follow half a line.
+                # Nothing may follow half a line: where it cannot be taken back, it is the last.
+                self._half_a_line = True
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._file, before)
+                    self._half_a_line = False
                 raise
 
 
@@ -166,8 +216,11 @@ def new_run_id(plan: str, now: datetime, token: Callable[[int], str] = secrets.t
 
 
 def left_over(measured: Path) -> list[str]:
-    """Return the ids of the runs that were stopped before their end; those being measured now are none of them."""
-    return [path.stem for path in sorted((measured / FOLDER).glob("*.jsonl")) if not _is_held(path)]
+    """Return the ids of the runs that were stopped before their end.
+
+    Those being measured now are none of them, nor those that were stopped before their first line was whole.
+    """
+    return [path.stem for path in sorted((measured / FOLDER).glob("*.jsonl")) if _is_left(path)]
 
 
 def _path(measured: Path, run_id: str) -> Path:
@@ -176,13 +229,13 @@ def _path(measured: Path, run_id: str) -> Path:
     return measured / FOLDER / f"{run_id}.jsonl"
 
 
-def _is_held(path: Path) -> bool:
+def _is_left(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return file.readline().endswith(b"\n")
     except OSError:
-        return True
-    return False
+        return False
 
 
 @contextlib.contextmanager

@@ -18,8 +18,6 @@ from roofbook.record import Row
 
 _CALIBRATION_OUTPUT_TOKENS: Final = 4
 _FIELD_REFUSED: Final = ("http_400", "http_422")
-_NOT_FINISHED: Final = ("interrupted", "connect_error")
-"""What is sent again when a run is taken up: the one was cut off by us, the other never left."""
 
 _UNLOAD_TIMEOUT_S: Final = 60.0
 _UNLOAD_POLL_S: Final = 0.2
@@ -68,18 +66,36 @@ class Measurement:
                 if block.units and not self.dispatch.stopping:
                     later = [unit for other in left[number + 1 :] for unit in other.units]
                     await _BlockRun(self, block, later).run()
+            if not self.dispatch.stopping:
+                self.dispatch.check_reached()
         finally:
             self.dispatch.watch.stop()
             await self.dispatch.close()
 
 
 def finished_keys(rows: Iterable[Row]) -> frozenset[Key]:
-    """Return what of the schedule needs not be sent again."""
-    return frozenset(
-        (row["phase"], row["experiment"], row["point"], row["repeat"])
-        for row in rows
-        if row["phase"] in ("measured", "anchor") and row["status"] not in _NOT_FINISHED
-    )
+    """Return what of the schedule needs not be sent again.
+
+    A request that we cut off is not finished, nor one that found no server; but where the server answers again later
+    in the same life, a refused connection is a failure of its own, which counts.
+    """
+    done: set[Key] = set()
+    unreached: set[Key] = set()
+    segment = None
+    for row in rows:
+        if row["segment"] != segment:
+            segment = row["segment"]
+            unreached.clear()
+        key = (row["phase"], row["experiment"], row["point"], row["repeat"])
+        scheduled = {key} if row["phase"] in ("measured", "anchor") else set[Key]()
+        if row["status"] == "connect_error":
+            unreached |= scheduled
+        elif row["status"] not in ("interrupted", "refused"):
+            done |= scheduled | unreached
+            unreached.clear()
+        elif row["status"] == "refused":
+            done |= scheduled
+    return frozenset(done)
 
 
 class _BlockRun:

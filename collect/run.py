@@ -8,7 +8,6 @@ import os
 import random
 import secrets
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,17 +28,16 @@ from collect.schedule import Block, schedule
 from collect.scrub import of_this_process
 from collect.selftest import selftest_ttft_ms
 from collect.server.facts import FACT_COLUMNS
+from collect.signals import StopSignals
 from collect.summary import failures
 from collect.tell import Tell
 from roofbook.errors import RoofbookError, UsageError
 from roofbook.facts import load_facts
 from roofbook.places import Places
-from roofbook.record import RunFacts, write_run
+from roofbook.record import Row, RunFacts, write_run
 
 EXIT_MEASURED: Final = 0
 EXIT_WITH_FAILURES: Final = 4
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_EXIT_BY_SIGNAL: Final = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
 
 
 @dataclass(frozen=True)
@@ -55,14 +53,6 @@ class Order:
         """Return the line that takes *run_id* up."""
         out = [] if self.out is None else ["--out", str(self.out)]
         return shlex.join([_python(), "-m", "collect", str(self.plan), *out, "--resume", run_id])
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a life of a run ended: at its end, by a signal, or by a problem that a person can mend."""
-
-    stopped_by: signal.Signals | None = None
-    problem: RoofbookError | None = None
 
 
 def collect(order: Order, places: Places, tell: Tell) -> int:
@@ -81,12 +71,19 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
         tell.reached(reached)
         if plan.machine == "this" and not reached.facts.host_is_server:
             tell.other_machine()
-        with _begun(order, plan, reached, measured, places, tell) as journal, host.KeepAwake():
+        with (
+            _begun(order, plan, reached, measured, places, tell) as journal,
+            StopSignals() as signals,
+            host.KeepAwake(),
+        ):
+            machine = journal.facts.host["machine"]
             if order.resume is not None:
-                _check_same(plan, reached, journal, describe_host(places, reached), tell)
+                now = describe_host(places, reached)
+                machine = now["machine"]
+                _check_same(plan, reached, journal, now, tell)
             blocks = _blocks(plan, reached, journal)
-            ending = _measured(blocks, reached, journal, tell)
-            return _closed(order, plan, blocks, journal, measured, ending, tell)
+            problem = _measured(blocks, reached, journal, _machine(plan, reached, machine), signals, tell)
+            return _closed(order, plan, blocks, journal, measured, problem, signals, tell)
 
 
 def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: Places, tell: Tell) -> Journal:
@@ -108,10 +105,19 @@ def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: P
     return Journal.create(measured, facts)
 
 
-def changed(before: RunFacts, *, server: Mapping[str, Any], host: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return what is no longer as when the run began: name, then, now."""
+def changed(
+    before: RunFacts, rows: Sequence[Row], *, server: Mapping[str, Any], host: Mapping[str, Any]
+) -> list[tuple[str, Any, Any]]:
+    """Return what is no longer as when the run's *rows* were measured: name, then, now.
+
+    Each model of a run is held against the last of its own rows.
+    """
+    same_model = [row for row in rows if row.get("model") == server.get("model_name")]
+    then = same_model[-1] | {"model_name": server.get("model_name")} if same_model else before.server
+    names = ("model_name", *FACT_COLUMNS)
     named = [("machine", before.host.get("machine"), host.get("machine"))]
-    named += [(name, before.server.get(name), server.get(name)) for name in ("api", "model_name", *FACT_COLUMNS)]
+    named += [("api", before.server.get("api"), server.get("api"))]
+    named += [(name, then.get(name), server.get(name)) for name in names]
     return [(name, then, now) for name, then, now in named if then != now and None not in (then, now)]
 
 
@@ -138,7 +144,9 @@ def _check_same(plan: Plan, reached: Reached, journal: Journal, now: Mapping[str
             "The plan is not the one that the run %(run_id)s began with (%(keys)s): put it back, or begin a new run",
             run_id=journal.facts.run_id, keys=", ".join(different),
         )  # fmt: skip
-    tell.changes(changed(journal.facts, server=reached.facts.as_json(), host=now))
+    if journal.torn:
+        tell.torn()
+    tell.changes(changed(journal.facts, journal.rows, server=reached.facts.as_json(), host=now))
 
 
 def _blocks(plan: Plan, reached: Reached, journal: Journal) -> tuple[Block, ...]:
@@ -155,15 +163,16 @@ def _kept(plan: Plan) -> dict[str, Any]:
     return json.loads(json.dumps(of_this_process().json(plan.as_dict())))
 
 
-def _measured(blocks: tuple[Block, ...], reached: Reached, journal: Journal, tell: Tell) -> Ending:
-    """Measure what is left, and return how that ended; the rows are in the journal."""
-    stopped: list[signal.Signals] = []
+def _measured(
+    blocks: tuple[Block, ...], reached: Reached, journal: Journal, machine: str | None, signals: StopSignals, tell: Tell
+) -> RoofbookError | None:
+    """Measure what is left, and return the problem that ended it, if one did; the rows are in the journal."""
     with host.Sampler() as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
         life = Life(
             run_id=journal.facts.run_id,
             plan=journal.facts.plan["plan"],
             segment=journal.segment,
-            machine=_machine(reached, journal),
+            machine=machine,
             seed=_seed(journal),
             started_ns=time.perf_counter_ns(),
             selftest_ttft_ms=runner.run(selftest_ttft_ms()),
@@ -173,60 +182,55 @@ def _measured(blocks: tuple[Block, ...], reached: Reached, journal: Journal, tel
         tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units])
 
         async def live() -> None:
-            def stop(number: signal.Signals) -> None:
-                stopped.append(number)
-                dispatch.stop()
-
-            for number in _SIGNALS:
-                asyncio.get_running_loop().add_signal_handler(number, stop, number)
-            await Measurement(blocks, dispatch, tell).run()
+            loop = asyncio.get_running_loop()
+            signals.when_asked(lambda: loop.call_soon_threadsafe(dispatch.stop))
+            try:
+                await Measurement(blocks, dispatch, tell).run()
+            finally:
+                signals.when_asked(lambda: None)
 
         try:
             runner.run(live())
         except RoofbookError as problem:
-            return Ending(problem=problem)
-    return Ending(stopped_by=stopped[0] if stopped else None)
+            return problem
+    return None
 
 
 def _closed(
-    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path, ending: Ending, tell: Tell
-) -> int:
+    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path,
+    ended_by: RoofbookError | None, signals: StopSignals, tell: Tell,
+) -> int:  # fmt: skip
     """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
     rows, again = journal.rows, order.resume_command(journal.facts.run_id)
     if not any(row["phase"] in ("measured", "anchor") for row in rows):
         # It never began: a run without a measured row would be a page without a figure.
-        if ending.problem is not None:
+        if ended_by is not None:
             journal.remove()
-            raise ending.problem
+            raise ended_by
         tell.stopped(None, again)
-        return _exit_code(ending)
+        return signals.exit_code or EXIT_WITH_FAILURES
     try:
         path = write_run(measured, rows, journal.facts)
     except RoofbookError as problem:
         tell.stopped(None, again)
-        raise ending.problem or problem from problem
+        raise ended_by or problem from problem
     tell.table(plan, rows)
     done = finished_keys(rows)
-    if ending.problem is not None or any(block.without(done).units for block in blocks):
+    if ended_by is not None or any(block.without(done).units for block in blocks):
         tell.stopped(path, again)
-        if ending.problem is not None:
-            raise ending.problem
-        return _exit_code(ending)
+        if ended_by is not None:
+            raise ended_by
+        return signals.exit_code or EXIT_WITH_FAILURES
     journal.remove()
     tell.written(path)
     return EXIT_WITH_FAILURES if failures(rows) else EXIT_MEASURED
 
 
-def _exit_code(ending: Ending) -> int:
-    return _EXIT_BY_SIGNAL[ending.stopped_by or signal.SIGTERM]
-
-
-def _machine(reached: Reached, journal: Journal) -> str | None:
+def _machine(plan: Plan, reached: Reached, here: str) -> str | None:
     """Return whose hardware is measured: what the plan says, else this machine where the server runs on it."""
-    named = journal.facts.plan["machine"]
-    if named != "this":
-        return named
-    return journal.facts.host["machine"] if reached.facts.host_is_server else None
+    if plan.machine != "this":
+        return plan.machine
+    return here if reached.facts.host_is_server else None
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

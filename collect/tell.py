@@ -111,6 +111,14 @@ class Tell:
             self.line(self.words.say("Unfinished: %(run_id)s. Take it up with: %(command)s", run_id=run_id,
                                      command=resume(run_id)))  # fmt: skip
 
+    def torn(self) -> None:
+        """Say that the journal's last line was cut short."""
+        self.line(
+            self.words.say(
+                "The run was killed while it kept a request: that line was cut short, and its request is sent again"
+            )
+        )
+
     def changes(self, changes: Sequence[tuple[str, object, object]]) -> None:
         """Say what is no longer as when the run began."""
         for name, then, now in changes:

@@ -7,6 +7,7 @@ A run is one parquet file with one row a request; null means unknown. What every
     1  the first: columns as in SCHEMA; metadata schema_version, run (RunFacts as JSON)
 """
 
+import contextlib
 import json
 import math
 import os
@@ -268,6 +269,8 @@ def _write_whole(path: Path, table: pa.Table) -> None:
     """Write through a temporary file in the same folder and a rename: a reader sees the old file or the new one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{path.name}.*.part"):  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         temporary = Path(name)
         try:
@@ -277,11 +280,22 @@ def _write_whole(path: Path, table: pa.Table) -> None:
                 os.fsync(file.fileno())
             temporary.chmod(0o644)
             temporary.replace(path)
+            sync_folder(path.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as problem:
         raise WriteError("Cannot write %(path)s: %(problem)s", path=path, problem=_one_line(problem)) from problem
+
+
+def sync_folder(folder: Path) -> None:
+    """Put a folder's own entries on the disk, where its file system can: a power cut must not take a name away."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _one_line(problem: BaseException) -> str:

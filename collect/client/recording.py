@@ -25,6 +25,8 @@ class Recording:
     """Just before the first byte of the request was written."""
     received: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     ended_ns: int | None = None
+    whole: bool = False
+    """Whether the body ended as HTTP says."""
 
     @property
     def connect_ms(self) -> float | None:

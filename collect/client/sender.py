@@ -68,7 +68,7 @@ class Sender:
         request = self._request(path, body, recording, fresh=fresh)
         started_at, wall_started, cpu_started, started = self._now(), time.time(), time.process_time(), self._clock()
         with self._watch.span() as lag:
-            outcome = await self._exchange(request, timeout_s)
+            outcome = await self._exchange(request, recording, timeout_s)
         elapsed_s = max(1, self._clock() - started) / 1e9
         return self._as_exchange(
             recording, outcome, lag,
@@ -107,7 +107,7 @@ class Sender:
             extensions=recording.as_extension(),
         )
 
-    async def _exchange(self, request: httpx.Request, timeout_s: float) -> "_Outcome":
+    async def _exchange(self, request: httpx.Request, recording: Recording, timeout_s: float) -> "_Outcome":
         response: httpx.Response | None = None
         try:
             async with asyncio.timeout(timeout_s):
@@ -118,6 +118,8 @@ class Sender:
         except TimeoutError:
             return _Outcome("timeout", response, f"no end of the answer within {timeout_s:g} s")
         except asyncio.CancelledError:
+            if response is not None and recording.whole:
+                return _Outcome("complete", response)  # the answer was faster than the stop
             return _Outcome("interrupted", response, "the measurement was stopped")
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
             return _Outcome("connect_error", response, str(problem))

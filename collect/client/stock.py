@@ -49,6 +49,7 @@ class _Recorded(httpx.AsyncByteStream):
             self._recording.received.append((self._clock(), piece))
             yield piece
         self._recording.ended_ns = self._clock()
+        self._recording.whole = True
 
     async def aclose(self) -> None:
         await self._inner.aclose()

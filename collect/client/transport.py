@@ -163,6 +163,7 @@ class _Response:
 
     def _end(self) -> None:
         self.recording.ended_ns = self._stamp
+        self.recording.whole = True
         self.body_ended.set_result(None)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.journal import FOLDER, Journal, left_over, new_run_id
+from collect.journal import FOLDER, RESERVE_BYTES, Journal, left_over, new_run_id
 from roofbook.errors import RecordError, UsageError, WriteError
 from roofbook.record import Row, RunFacts
 
@@ -52,10 +52,10 @@ def test_a_line_that_a_kill_cut_short_is_dropped(tmp_path: Path, cut: int) -> No
         path = journal.path
     path.write_bytes(path.read_bytes()[:-cut])
     with Journal.take_up(tmp_path, "r1") as again:
-        assert again.rows == [row(0)]
+        assert (again.rows, again.torn) == ([row(0)], True)
         again.append(row(1))
     with Journal.take_up(tmp_path, "r1") as third:
-        assert third.rows == [row(0), row(1)]
+        assert (third.rows, third.torn) == ([row(0), row(1)], False)
 
 
 def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
@@ -96,29 +96,98 @@ def test_a_killed_collector_leaves_its_rows_and_no_lock(tmp_path: Path) -> None:
         assert [kept["order_index"] for kept in again.rows] == [0, 1]
 
 
+def full_after(written: int, monkeypatch: pytest.MonkeyPatch, reserve: Path | None = None) -> None:
+    """Let the disk take *written* bytes more, and then none; giving up *reserve* makes room."""
+    real = os.write
+    left = [written]
+
+    def full(file: int, data: bytes) -> int:
+        roomy = reserve is not None and not reserve.exists()
+        part = data if roomy else data[: left[0]]
+        if not part:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= len(part)
+        return real(file, part)
+
+    monkeypatch.setattr(os, "write", full)
+
+
 @pytest.mark.parametrize("written", [0, 7])
 def test_a_full_disk_leaves_only_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
-    """ENOSPC after some bytes of a row: our own error, and the rows before it are whole."""
-    real = os.write
+    """ENOSPC after some bytes of a row, and no room to be made: our own error, and the rows before it are whole."""
     with Journal.create(tmp_path, FACTS) as journal:
         journal.append(row(0))
-        left = [written]
-
-        def full(file: int, data: bytes) -> int:
-            part = data[: left[0]]
-            if not part:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            left[0] -= len(part)
-            return real(file, part)
-
-        monkeypatch.setattr(os, "write", full)
+        full_after(written, monkeypatch)
         with pytest.raises(WriteError, match="No space left"):
             journal.append(row(1))
-        monkeypatch.setattr(os, "write", real)
         assert journal.rows == [row(0)]
+    monkeypatch.undo()
     assert journal.path.read_bytes().endswith(b"\n")
     with Journal.take_up(tmp_path, "r1") as again:
-        assert again.rows == [row(0)]
+        assert (again.rows, again.torn) == ([row(0)], False)
+
+
+def test_on_a_full_disk_the_reserve_still_holds_what_was_in_flight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ENOSPC in the middle of a row: the run must end, but that row is kept, and the next worker's too."""
+    with Journal.create(tmp_path, FACTS) as journal:
+        reserve = journal.path.with_suffix(".reserve")
+        assert reserve.stat().st_size == RESERVE_BYTES
+        journal.append(row(0))
+        full_after(7, monkeypatch, reserve)
+        with pytest.raises(WriteError, match="No space left"):
+            journal.append(row(1))
+        journal.append(row(2))
+        assert not reserve.exists()
+    monkeypatch.undo()
+    with Journal.take_up(tmp_path, "r1") as again:
+        assert (again.rows, again.torn) == ([row(0), row(1), row(2)], False)
+        assert reserve.exists()  # the next life has its own
+    assert not reserve.exists()
+
+
+def test_half_a_line_that_cannot_be_taken_back_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fails altogether: no other row is glued to the torn line, so what stands before it can be read."""
+
+    def fails(_file: int, _length: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Journal.create(tmp_path, FACTS) as journal:
+        journal.append(row(0))
+        full_after(7, monkeypatch)
+        monkeypatch.setattr(os, "ftruncate", fails)
+        with pytest.raises(WriteError):
+            journal.append(row(1))
+        monkeypatch.undo()
+        with pytest.raises(WriteError):
+            journal.append(row(2))
+    with Journal.take_up(tmp_path, "r1") as again:
+        assert (again.rows, again.torn) == ([row(0)], True)
+
+
+def test_a_collector_killed_before_its_first_line_leaves_no_run(tmp_path: Path) -> None:
+    """An empty journal, or half a first line, holds nothing: nobody is told to take it up."""
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "empty.jsonl").touch()
+    (tmp_path / FOLDER / "half.jsonl").write_bytes(b'{"run": {"run_id"')
+    assert left_over(tmp_path) == []
+
+
+def test_a_run_that_ends_while_it_is_taken_up_is_not_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another collector removes the journal between our opening and our locking it: nothing is measured twice."""
+    real = os.open
+    with Journal.create(tmp_path, FACTS) as journal:
+        path = journal.path
+
+    def opened(name: Path, flags: int, mode: int = 0o777) -> int:
+        file = real(name, flags, mode)
+        path.unlink(missing_ok=True)
+        return file
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(UsageError, match="finished"):
+        Journal.take_up(tmp_path, "r1")
 
 
 def test_a_folder_that_cannot_be_written_is_a_write_error(tmp_path: Path) -> None:
