@@ -210,7 +210,8 @@ def _closed(
         tell.stopped(None, again)
         return signals.exit_code or EXIT_WITH_FAILURES
     try:
-        path = write_run(measured, rows, journal.facts)
+        # With several in flight, requests are finished in another order than they were sent.
+        path = write_run(measured, sorted(rows, key=lambda row: row["order_index"]), journal.facts)
     except RoofbookError as problem:
         tell.stopped(None, again)
         raise ended_by or problem from problem
