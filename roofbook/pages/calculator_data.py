@@ -54,13 +54,13 @@ class Choices:
 
 @dataclass(frozen=True)
 class Preset:
-    """A subject as a choice of all fields, with its curve; None where the catalogue does not know its part."""
+    """A subject as a choice of all fields, with its curve; *server* None where the catalogue does not know it."""
 
     slug: str
     title: str
-    model: str | None
-    quantization: str | None
-    machine: str | None
+    model: str
+    quantization: str
+    machine: str
     server: str | None
     kv_type: str
     macos: int | None
@@ -68,7 +68,10 @@ class Preset:
 
 
 def choices(facts: Facts, views: Sequence[SubjectView], words: Words) -> Choices:
-    """Return what there is to choose from: what *views* ran on first, then the catalogue."""
+    """Return what there is to choose from: what *views* ran on first, then the catalogue.
+
+    A subject whose model or machine nobody knows is no choice: there is nothing to compute with.
+    """
     models = {Choice(fact.id, fact.name): _quantized(fact) for fact in facts.models.values()}
     machines = {Choice(one.id, one.machine.name or one.id): one.machine for one in facts.machines.values()}
     cards = (one.chip for one in facts.chips.values() if one.chip.memory_kind == "discrete")
@@ -81,18 +84,20 @@ def choices(facts: Facts, views: Sequence[SubjectView], words: Words) -> Choices
     own_machines: dict[Choice, Machine] = {}
     presets: list[Preset] = []
     for view in views:
-        model, quantization = _model_of(view, facts, models, own_models)
+        model, machine = _model_of(view, facts, models, own_models), _machine_of(view, facts, own_machines, words)
+        if model is None or machine is None:
+            continue
         presets.append(
             Preset(
-                view.slug,
-                view.title(words),
-                model,
-                quantization,
-                _machine_of(view, facts, own_machines, words),
-                None if view.equipment.runtime is None else view.equipment.runtime.id,
-                kv_choice(view.subject.kv_cache_type),
-                view.equipment.macos,
-                curve_of(view.subject, view.found),
+                slug=view.slug,
+                title=view.title(words),
+                model=model[0],
+                quantization=model[1],
+                machine=machine,
+                server=None if view.equipment.runtime is None else view.equipment.runtime.id,
+                kv_type=kv_choice(view.subject.kv_cache_type),
+                macos=view.equipment.macos,
+                curve=curve_of(view.subject, view.found),
             )
         )
     return Choices({**own_models, **models}, {**own_machines, **machines}, tuple(presets))
@@ -119,12 +124,12 @@ def _model_of(
     facts: Facts,
     models: dict[Choice, dict[str, Model]],
     own: dict[Choice, Mapping[str, Model]],
-) -> tuple[str | None, str | None]:
+) -> tuple[str, str] | None:
     """Return the model and quantization of *view* as choices; what no catalogue has becomes a choice of its own."""
     model = view.equipment.model
     quantization = None if model is None else model.tensors.quantization
     if model is None or quantization is None or weights_or_none(model) is None:
-        return None, None
+        return None
     fact = facts.models.get(model.id)
     if fact is not None and fact.quantized(quantization) == model:
         offered = models[Choice(fact.id, fact.name)]

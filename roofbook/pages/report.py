@@ -10,6 +10,8 @@ from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.draw import vega_bundle
 from roofbook.facts import load_facts
 from roofbook.pages import prefill, request
+from roofbook.pages.calculator import calculator
+from roofbook.pages.concepts import World, concepts, tables
 from roofbook.pages.downloads import row_files, run_files
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
@@ -58,14 +60,17 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     written = [
         press.prose(uri, f"{lang}/{uri}", PageQuotes(library, uri)) for uri in files(places.root / "site_src" / lang)
     ]
+    known = concepts(World(facts, runs, views), words, press, figures)
+    known += calculator(facts, views, words, press)
     sections = [chapter.section for chapter in chapters]
     assets: dict[str, bytes | Path] = {}
     if lang == settings.main.code:
         assets |= {uri: content for chapter in chapters for uri, content in chapter.assets.items()}
+        assets |= tables(known)
         assets |= {table: data for one in quotable.values() for table, data in one.tables.items()}
-        if any(page.figures for section in sections for page in section.pages):
+        if any(one.drawn for one in known) or any(page.figures for section in sections for page in section.pages):
             assets[VEGA] = vega_bundle().encode()
-    pages = navigation(home, [*written, *own_posts], sections, words)
+    pages = navigation(home, [*written, *known, *own_posts], sections, words)
     return Site(lang, pages, assets, tuple(sorted(words.missing)))
 
 
