@@ -17,7 +17,7 @@ def cache_forecast_figure(
 ) -> Figure:
     """Return the predicted TTFT over the cached share: *prompts* as a line, those that will be measured as points."""
     x = alt.X("share").type("quantitative").title(words.say("Share of the prompt in the cache (%%)"))
-    x = x.scale(nice=False, domain=[0, 102]).axis(values=[0, 25, 50, 75, 90, 100], format=",~r")
+    x = x.scale(nice=False, domain=[0, 102]).axis(values=[0, 25, 50, 75, 90, 100], format=",.0f")
     y = alt.Y("ttft").type("quantitative").title(words.say("Time to first token (s)"))
     y = y.scale(zero=True).axis(format=",~r", tickCount=6)
     hue = alt.value(subject_colour(colour))
@@ -25,7 +25,7 @@ def cache_forecast_figure(
     told = [
         ("told_share", words.say("In the cache")),
         ("told_ttft", words.say("First token, predicted")),
-        ("told_interval", words.say("95 %% interval")),
+        ("told_interval", words.say("95 %% prediction interval")),
     ]
     points = (
         alt.Chart(alt.InlineData(values=[_point(one, words) for one in shares]))
@@ -49,7 +49,7 @@ def cache_forecast_figure(
         ),
         legend=(
             Key("dashed", subject_colour(colour), words.say("Predicted")),
-            Key("band", subject_colour(colour), words.say("Its 95 %% interval")),
+            Key("band", subject_colour(colour), words.say("95 %% prediction interval")),
             Key("hollow", subject_colour(colour), words.say("Will be measured")),
         ),
         table=_table(words, shares),

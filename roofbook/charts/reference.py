@@ -102,7 +102,7 @@ def _x(domain: list[float], words: Words) -> alt.X:
 
 def _y(words: Words) -> alt.Y:
     axis = alt.Y("share").type("quantitative").title(words.say("Share of the bandwidth reached (%%)"))
-    return axis.scale(nice=False, domain=[0, 100 * TOP + 3]).axis(values=[0, 25, 50, 75, 100], format=",~r")
+    return axis.scale(nice=False, domain=[0, 100 * TOP + 3]).axis(values=[0, 25, 50, 75, 100], format=",.0f")
 
 
 def _edge(domain: list[float], x: alt.X, y: alt.Y) -> alt.Chart:

@@ -1,5 +1,6 @@
 """What runs on what, as a matrix: one row a runtime, one column a kind of hardware."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -13,6 +14,10 @@ from roofbook.words import Words
 Support = Literal["native", "plugin", "source", "none", "unknown"]
 
 _HUE: Final = "var(--chart-1)"
+_ASIDE: Final = re.compile(r"\s*\([^)]*\)|( Inference)? [Ss]erver$")
+"""What a name is understood without: a phone has no room for it."""
+
+_LABEL_PX: Final = 11
 _SIZES: Final[dict[Support, int]] = {"native": 240, "plugin": 90, "source": 90, "none": 12, "unknown": 12}
 
 
@@ -31,7 +36,7 @@ def runtimes_figure(*, words: Words, title: str, squares: Sequence[Square]) -> F
     """Return the matrix, in the order of *squares*."""
     marks = [
         {
-            "runtime": square.runtime,
+            "runtime": _ASIDE.sub("", square.runtime),
             "accelerator": square.accelerator,
             "support": square.support,
             "told": square.told if square.checked else words.say("%(told)s (not checked)", told=square.told),
@@ -42,7 +47,15 @@ def runtimes_figure(*, words: Words, title: str, squares: Sequence[Square]) -> F
         for square in squares
     ]
     x = alt.X("accelerator").type("nominal").title(None).sort(None)  # pyright: ignore[reportArgumentType] - None keeps the order
-    x = x.axis(orient="top", domain=False, ticks=False, labelAngle=0, labelColor=INK, labelOverlap=False)
+    x = x.axis(
+        orient="top",
+        domain=False,
+        ticks=False,
+        labelAngle=0,
+        labelColor=INK,
+        labelOverlap=False,
+        labelFontSize=_LABEL_PX,
+    )
     y = alt.Y("runtime").type("nominal").title(None).sort(None)  # pyright: ignore[reportArgumentType] - None keeps the order
     y = y.axis(labelColor=INK, grid=True)
     told = [("runtime", words.say("Runtime")), ("accelerator", words.say("Hardware")), ("told", words.say("Runs"))]

@@ -142,17 +142,18 @@ def _table(found: Sequence[Claim], words: Words) -> Grid:
         (words.say("Verdict"), False),
         (words.say("Said honestly"), False),
     ]
+    said = [_honest(one, words) for one in found]
     rows: list[list[str | Cell | None]] = [
         [
             _label(one, words),
             _figure(one.claimed, None, one, words),
             None if one.recomputed is None else _figure(one.recomputed, one.mid, one, words),
             words.say(_VERDICTS[one.verdict]),
-            _honest(one, words),
+            honest if honest != before else "",  # said once for a group of lines
         ]
-        for one in found
+        for one, honest, before in zip(found, said, ["", *said], strict=False)
     ]
-    return grid(heads, rows)
+    return grid(heads, rows, wide=(0, 4))
 
 
 def _label(one: Claim, words: Words) -> str:

@@ -28,13 +28,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: heads with whether their column holds numbers, then the rows."""
+    """A table: heads with whether their column holds numbers, then the rows; *wide* columns hold sentences."""
 
     heads: tuple[tuple[str, bool], ...]
     rows: tuple[tuple[Cell, ...], ...]
+    wide: tuple[int, ...] = ()
 
 
-def grid(heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str | Cell | None]]) -> Grid:
+def grid(
+    heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str | Cell | None]], wide: Iterable[int] = ()
+) -> Grid:
     """Return a table of texts; a cell takes its alignment from its column unless it says otherwise."""
     columns = tuple(heads)
     made = [
@@ -44,7 +47,7 @@ def grid(heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str | Cell |
         )
         for row in rows
     ]
-    return Grid(columns, tuple(made))
+    return Grid(columns, tuple(made), tuple(wide))
 
 
 def quoted(text: str) -> Cell:

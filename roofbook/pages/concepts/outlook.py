@@ -90,7 +90,7 @@ def _cache_table(cached: Sequence[CachedPrompt], words: Words) -> Grid:
         (words.say("Cached tokens"), True),
         (words.say("Prefill (s)"), True),
         (words.say("First token (s)"), True),
-        (words.say("95 %% interval"), True),
+        (words.say("95 %% prediction interval"), True),
         (words.say("Sooner by"), True),
     ]
     rows: list[list[str | Cell | None]] = [

@@ -106,7 +106,7 @@ def _table(facts: list[RuntimeFact], words: Words) -> Grid:
         ]
         for one in facts
     ]
-    return grid(heads, rows)
+    return grid(heads, rows, wide=(3, 4))
 
 
 def _phrase(told: str, words: Words) -> str:
