@@ -3,15 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from roofbook.analysis.subjects import Subject
-from roofbook.errors import ReaderError
 from roofbook.facts import ChipFact, Facts, RuntimeFact
-from roofbook.readers.reading import from_json
 from roofbook.record import Run
-from roofbook.theory.shapes import Ceilings, Machine, MacLimit, Model, Spread
+from roofbook.theory.shapes import Machine, MacLimit, Model
 from roofbook.validity import known_of, records
+from roofbook.validity.known import processor_ceilings, stored_model
 
 _MACOS: Final = re.compile(r"\d+")
 
@@ -59,44 +58,16 @@ def _machine(subject: Subject, machine: Machine | None, host: Mapping[str, Any])
         gpu_limit_bytes=_whole(host.get("gpu_limit_bytes")) or known.gpu_limit_bytes,
         wired_limit_mib=_whole(host.get("wired_limit_mib")) or known.wired_limit_mib,
     )
-    ceilings = _ceilings(host.get("ceilings"))
+    ceilings = processor_ceilings(host)
     # The host measures its processor: that bounds a model only where no part of it ran on a GPU.
     if ceilings is None or not subject.rows["gpu_fraction"].eq(0).fillna(False).all():
         return limits
     return replace(limits, measured=ceilings)
 
 
-def _ceilings(value: object) -> Ceilings | None:
-    if not isinstance(value, dict):
-        return None
-    found = cast("dict[str, Any]", value)
-    return Ceilings(
-        bandwidth_bytes_per_s=_spread(found.get("bandwidth_bytes_per_s")),
-        flops_per_s=_spread(found.get("flops_per_s")),
-        measured_on="cpu",
-        source=str(found.get("source") or ""),
-    )
-
-
-def _spread(value: object) -> Spread | None:
-    if not isinstance(value, dict):
-        return None
-    found = cast("dict[str, Any]", value)
-    try:
-        median, low, high = (float(found[name]) for name in ("median", "low", "high"))
-    except (KeyError, TypeError, ValueError):
-        return None
-    return Spread(median, low, high, _whole(found.get("n"))) if 0 < low <= median <= high else None
-
-
 def _stored_model(runs: Sequence[Run]) -> Model | None:
-    """Return the model as its server described it, where the run kept that."""
-    for run in reversed(runs):
-        try:
-            return from_json(run.facts.server["model"]).model
-        except (KeyError, ReaderError):
-            continue
-    return None
+    """Return the model as its server described it, where a run kept that."""
+    return next((model for run in reversed(runs) if (model := stored_model(run.facts)) is not None), None)
 
 
 def _macos(host: Mapping[str, Any]) -> int | None:

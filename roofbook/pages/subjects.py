@@ -12,10 +12,9 @@ from roofbook.analysis.equipment import Equipment, equipment_of
 from roofbook.analysis.subjects import Subject, conditions, subjects
 from roofbook.charts.style import SUBJECT_COLOURS
 from roofbook.facts import Facts
-from roofbook.pages.known import known_of
 from roofbook.record import Run, all_rows
 from roofbook.units import GB
-from roofbook.validity import Finding, Known, findings, records
+from roofbook.validity import Finding, Known, findings, known_of, records
 from roofbook.words import Words, mark
 
 _IDENTITY_LABELS: Final[Mapping[str, str]] = {
@@ -125,8 +124,9 @@ class SubjectView:
 def subject_views(runs: Sequence[Run], facts: Facts) -> tuple[SubjectView, ...]:
     """Return the subjects of *runs* as the site shows them: newest first, self-tests last."""
     rows = all_rows(runs)
-    known = known_of(rows, facts)
-    found = findings(records(rows), known)
+    plain = records(rows)
+    known = known_of(plain, facts, [run.facts for run in runs])
+    found = findings(plain, known)
     by_age = sorted(subjects(rows), key=lambda subject: (_first_measured(subject, runs), subject.slug))
     views = [_view(subject, number, runs, found, known, facts) for number, subject in enumerate(by_age)]
     return tuple(

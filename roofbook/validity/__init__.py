@@ -62,6 +62,7 @@ def _of_run(rows: list[Row], known: Known) -> list[Finding]:
     found += physics.above_peaks(judged, known)
     found += server.loads(rows)
     found += server.queued(judged)
+    found += server.few_warmups(rows)
     for experiment in _grouped(measured, "experiment"):
         found += [finding for rule in _EXPERIMENT_RULES for finding in rule(experiment)]
         for point in _grouped(experiment, "point"):

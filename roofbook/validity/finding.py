@@ -22,6 +22,9 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "above_compute_peak": ("flops_per_s", "peak_flops_per_s", "prompt_tokens", "prefill_ms"),
     "above_bandwidth": ("bytes_per_s", "peak_bytes_per_s", "tok_per_s", "ceiling_tok_per_s"),
     "near_bandwidth": ("bytes_per_s", "peak_bytes_per_s", "tok_per_s", "ceiling_tok_per_s"),
+    "slow_decode": ("bytes_per_s", "peak_bytes_per_s", "tok_per_s", "ceiling_tok_per_s"),
+    "above_measured_compute": ("flops_per_s", "measured_flops_per_s", "n", "prompt_tokens", "prefill_ms"),
+    "above_measured_bandwidth": ("bytes_per_s", "measured_bytes_per_s", "n", "tok_per_s"),
     "truncated": ("prompt_tokens", "wanted_tokens", "context_limit_tokens"),
     "short_output": ("output_tokens", "wanted_tokens"),
     "empty_output": ("wanted_tokens",),
@@ -40,6 +43,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "estimated_counts": ("estimated", "rows"),
     # of a point
     "unreliable": ("failed", "requests"),
+    "few_warmups": ("warmups", "concurrency"),
     "too_few": ("statistic", "n", "needed", "minutes"),
     # of a run
     "drifted": ("figure", "share", "first", "last", "anchors"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from roofbook.record import Row
 from roofbook.validity.derived import beyond_service_ms, is_judged, is_ok
-from roofbook.validity.finding import Finding, Measure, of_row
+from roofbook.validity.finding import Finding, Measure, of_point, of_row
 
 WARM_LOAD_MS: Final = 150.0
 """A warm server's ``load`` is its scheduling: 1 to 101 ms in published answers, never quite zero."""
@@ -85,3 +85,32 @@ def partial_gpu(rows: list[Row]) -> Iterator[Finding]:
         without_gpu = fraction == 0 and row.get("api") == "embedded"
         if fraction is not None and fraction < WHOLE and not without_gpu:
             yield of_row("partial_gpu", row, gpu_fraction=fraction)
+
+
+def few_warmups(rows: list[Row]) -> Iterator[Finding]:
+    """Find points of several requests at once before which fewer were sent to warm up: some slot was cold; told.
+
+    *rows* are one run's, in order, warm-ups included. Warm-ups of as many at once count wherever they were made; those
+    before a restart (another segment) do not, and of an import nobody knows.
+    """
+    firsts: dict[tuple[object, ...], int] = {}
+    for place, row in enumerate(rows):
+        several = (row.get("concurrency") or 1) > 1 and row.get("imported_from") is None
+        if several and row.get("phase") == "measured" and is_ok(row):
+            firsts.setdefault(tuple(row.get(name) for name in ("experiment", "point", "segment")), place)
+    told: set[tuple[object, ...]] = set()
+    for (*point, _), place in firsts.items():
+        row = rows[place]
+        warmups = sum(_warms(earlier, row) for earlier in rows[:place])
+        if warmups < row["concurrency"] and tuple(point) not in told:
+            told.add(tuple(point))
+            yield of_point("few_warmups", [row], warmups=warmups, concurrency=row["concurrency"])
+
+
+def _warms(earlier: Row, row: Row) -> bool:
+    return (
+        earlier.get("phase") == "warmup"
+        and is_ok(earlier)
+        and (earlier.get("concurrency") or 1) >= row["concurrency"]
+        and all(earlier.get(name) == row.get(name) for name in ("segment", "model"))
+    )

@@ -81,7 +81,7 @@ def test_b43_cells_with_other_pauses_are_not_compared_silently(row: MakeRow, jud
 def test_what_may_differ_is_not_mixed(row: MakeRow, judge: Judge, change: Row) -> None:
     """Levels of load, unknowns, connections, and whatever another experiment ran under."""
     usual = {"concurrency": 1, "server_version": "0.32", "connection": "new", "context_limit_tokens": 8192}
-    assert judge([row(0, **usual), row(1, **usual), row(2, **(usual | change))]) == []
+    assert judge([row(0, **usual), row(1, **usual), row(2, **(usual | change))], "mixed_conditions") == []
 
 
 def test_a_control_of_the_context_is_not_doubted_for_it(row: MakeRow, judge: Judge) -> None:
