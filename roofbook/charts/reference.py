@@ -86,7 +86,6 @@ def _point(stand: DecodeStand, words: Words, impossible: Sequence[DecodeStand]) 
         "share": round(100 * min(stand.share, TOP), 2),
         "number": str(impossible.index(stand) + 1) if stand in impossible else "",
         "hollow": stand.impossible,
-        "faint": stand.flagged,
         "machine": stand.machine,
         "hue": MUTED,
         "told_model": f"{stand.model} {stand.quantization or ''}".strip(),
