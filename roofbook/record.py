@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -211,12 +211,8 @@ def read_run(path: Path) -> Run:
         facts = _facts_from_json(described[b"run"])
     except KeyError as problem:
         raise RecordError("%(path)s is a parquet file, but no run of this program", path=path) from problem
-    except (pa.ArrowException, OSError, ValueError, TypeError) as problem:
-        raise RecordError(
-            "%(path)s cannot be read: %(problem)s. Restore it from a copy, or move it out of the folder",
-            path=path,
-            problem=_one_line(problem),
-        ) from problem
+    except (pa.ArrowException, OSError, ValueError, TypeError, RecursionError, MemoryError) as problem:
+        raise _unreadable(path, problem) from problem
     if version > SCHEMA_VERSION:
         raise RecordError(
             "%(path)s has format %(version)d, this program knows up to %(known)d: update roofbook",
@@ -239,14 +235,33 @@ def all_rows(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.concat([run.rows for run in runs], ignore_index=True)
 
 
+def _unreadable(path: Path, problem: BaseException) -> RecordError:
+    return RecordError(
+        "%(path)s cannot be read: %(problem)s. Restore it from a copy, or move it out of the folder",
+        path=path,
+        problem=_one_line(problem),
+    )
+
+
 def _facts_from_json(text: bytes) -> RunFacts:
+    """Return the facts; raises ValueError or TypeError where *text* is no run's."""
+    said: Any = json.loads(text)
+    if not isinstance(said, dict):
+        raise TypeError("the facts of the run are no JSON object")
     known = {name.name for name in fields(RunFacts)}
-    return RunFacts(**{name: value for name, value in json.loads(text).items() if name in known})
+    facts = RunFacts(**{name: value for name, value in cast("dict[str, Any]", said).items() if name in known})
+    for name, value in asdict(facts).items():
+        if not isinstance(value, str if name == "run_id" else dict):
+            raise TypeError(f"'{name}' among the facts of the run is of another kind")
+    return facts
 
 
 def _to_frame(table: pa.Table, path: Path) -> pd.DataFrame:
     """Complete, order and type the columns; one the contract does not know is left where it was."""
     columns: list[pa.ChunkedArray] = []
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise _unreadable(path, KeyError(f"column '{name}' is there twice"))
     for wanted in SCHEMA:
         if wanted.name in table.column_names:
             try:
@@ -262,7 +277,10 @@ def _to_frame(table: pa.Table, path: Path) -> pd.DataFrame:
         else:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, wanted.type)]))
     complete = pa.Table.from_arrays(columns, schema=SCHEMA)
-    return complete.to_pandas(types_mapper=_PANDAS_TYPES.get)
+    try:
+        return complete.to_pandas(types_mapper=_PANDAS_TYPES.get)
+    except (pa.ArrowException, ValueError) as problem:
+        raise _unreadable(path, problem) from problem
 
 
 def _write_whole(path: Path, table: pa.Table) -> None:
