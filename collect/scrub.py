@@ -104,8 +104,12 @@ class Scrubber:
         )
 
     def text(self, text: str) -> str:
-        """Return *text* without anything personal; its lines stay, those that no person wrote are cut."""
-        return "\n".join(self._clean(line[:_LONGEST]) for line in _CONTROL.sub("", text).split("\n"))
+        """Return *text* without anything personal; its lines stay, those that no person wrote are cut.
+
+        Half a character, which JSON can hold and a file cannot, becomes a question mark.
+        """
+        whole = text.encode("utf-8", "replace").decode()
+        return "\n".join(self._clean(line[:_LONGEST]) for line in _CONTROL.sub("", whole).split("\n"))
 
     def _clean(self, text: str) -> str:
         for pattern, instead in self._rules:

@@ -102,7 +102,7 @@ class Sender:
         return self._client.build_request(
             "POST",
             self._target.url.rstrip("/") + path if path else self._target.url,
-            content=json.dumps(body, ensure_ascii=False).encode(),
+            content=json.dumps(body).encode("ascii"),
             headers=headers,
             extensions=recording.as_extension(),
         )
