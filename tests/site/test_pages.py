@@ -10,7 +10,6 @@ import pytest
 
 from roofbook.charts.cache import FigureCache
 from roofbook.errors import RecordError, RoofbookError
-from roofbook.pages.doubts import NAMES, SENTENCES
 from roofbook.pages.render import render
 from roofbook.pages.report import build_site
 from roofbook.pages.settings import read_settings
@@ -18,6 +17,7 @@ from roofbook.pages.site import Addresses, Section, Site
 from roofbook.places import Places
 from roofbook.validity import KINDS
 from roofbook.words import load_words
+from roofbook.words.doubts import NAMES, SENTENCES
 
 MAC = {"machine": "mac-mini-m4-32gb", "server": "ollama", "model": "qwen2.5:7b", "api": "ollama"}
 
@@ -193,3 +193,18 @@ def test_an_unknown_language_is_an_error_of_ours(report: Path) -> None:
     """Whatever is wrong with the words is said as an error of ours."""
     with pytest.raises(RoofbookError):
         site_of(report, "fr")
+
+
+def test_many_subjects_stand_under_one_heading(make_report: Any, curve_rows: Any) -> None:
+    """Three stand side by side; a fourth puts all of them into one group, which mkdocs unfolds where it is read."""
+    rows = {f"run-{n}": curve_rows([512], repeats=1, **{**MAC, "model": f"model-{n}"}) for n in range(4)}
+    few, many = ({run: rows[run] for run in sorted(rows)[:count]} for count in (3, 4))
+
+    assert groups_of(site_of(make_report(few))) == [None] * 3
+    assert groups_of(site_of(make_report(many))) == ["Measured"] * 4
+
+
+def groups_of(site: Site) -> list[str | None]:
+    """Return the group of each subject's section."""
+    sections = [entry for entry in site.navigation if isinstance(entry, Section)]
+    return [section.group for section in sections if any(page.uri.endswith("/prefill.md") for page in section.pages)]
