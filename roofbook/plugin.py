@@ -6,8 +6,9 @@ each with its own search index and sitemap below /CODE/.
 
 import gzip
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -30,7 +31,9 @@ from roofbook.pages.security import with_policy
 from roofbook.pages.settings import Settings, read_settings
 from roofbook.pages.site import Addresses, Section, Site
 from roofbook.pages.site import Page as ReportPage
+from roofbook.pages.social import Posters, posters
 from roofbook.places import Places
+from roofbook.words import load_words
 
 _LANGUAGE: Final = "report_language"
 """In ``config.extra``, because mkdocs keeps plugin objects: a language kept on one would leak into the next build."""
@@ -52,6 +55,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
     _settings: Settings
     _places: Places
     _site: Site
+    _posters: Posters
     _serving = False
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
@@ -64,6 +68,8 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
             self._settings = read_settings(path)
         self._places = Places(path.parent)
         lang = self._lang(config)
+        if config.site_url:
+            config.site_url = f"{config.site_url.rstrip('/')}/"
         config.theme["language"] = lang
         config.site_name = self._settings.language(lang).site_name
         plugins = cast("dict[str, Any]", config.plugins)
@@ -85,15 +91,34 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
             files.append(File.generated(config, page.uri, content=page.markdown))
         for uri, content in self._site.assets.items():
             files.append(_asset(config, uri, content))
-        config.nav = [_entry(entry) for entry in self._site.navigation]
+        config.nav = _nav(self._site.navigation)
+        self._posters = self._share(files, config, cache)
         return files
 
+    def _share(self, files: Files, config: MkDocsConfig, cache: FigureCache) -> Posters:
+        """Add the pictures that shared links show; they need an address to be found at."""
+        if not config.site_url:
+            return Posters({}, {})
+        with _told_to_mkdocs():
+            made = posters(self._site, config.site_name, self._places, cache)
+        for uri, content in made.files.items():
+            files.append(_asset(config, uri, content))
+        if not made.files and any(page.lead for page in self._site.pages):
+            log.info(f"'{self._site.lang}': no face with its letters here, so shared links show no picture")
+        return made
+
     def on_env(self, env: Any, /, *, config: MkDocsConfig, **_: Any) -> Any:
-        """Let the sitemap name each page in every language."""
+        """Let the sitemap name each page in every language, and the page that stands for a missing one speak each."""
         here = self._folder(self._lang(config))
         root = (config.site_url or "").removesuffix(f"{here}/" if here else "")
         env.globals["languages"] = [
-            {"lang": language.code, "root": root + self._below(language.code, "")}
+            {
+                "lang": language.code,
+                "name": language.name,
+                "root": root + self._below(language.code, ""),
+                "home": Addresses("404.md", here).asset(self._below(language.code, "index.html")),
+                "words": load_words(self._places.locale, language.code, zone=self._settings.zone),
+            }
             for language in self._settings.languages
         ]
         env.globals["exists_in"] = self._exists_in
@@ -102,7 +127,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
     def on_page_context(
         self, context: TemplateContext, /, *, page: Page, config: MkDocsConfig, **_: Any
     ) -> TemplateContext:
-        """Let the header link to the same page in the other languages."""
+        """Let the header link to the same page in the other languages, and a shared link show the page's picture."""
         here = self._lang(config)
         addresses = Addresses(page.file.src_uri, self._folder(here))
         cast("dict[str, Any]", context)["twins"] = [
@@ -114,6 +139,10 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
             for language in self._settings.languages
             if language.code != here and self._site.page(page.file.src_uri).exists_in(language.code)
         ]
+        poster = self._posters.of(page.file.src_uri)
+        if poster is not None:
+            told = {"image": f"{config.site_url}{poster.uri}", "message": poster.message, "alt": poster.description}
+            cast("dict[str, Any]", context)["poster"] = told
         return context
 
     def on_post_page(self, output: str, /, *, page: Page, **_: Any) -> str:
@@ -184,6 +213,15 @@ def _asset(config: MkDocsConfig, uri: str, content: bytes | Path) -> File:
     if isinstance(content, Path):
         return File.generated(config, uri, abs_src_path=str(content))
     return File.generated(config, uri, content=content)
+
+
+def _nav(navigation: Iterable[ReportPage | Section]) -> list[dict[str, Any]]:
+    """Return the navigation as mkdocs takes it; sections of one group stand below it."""
+    nav: list[dict[str, Any]] = []
+    for group, entries in groupby(navigation, lambda entry: entry.group if isinstance(entry, Section) else None):
+        told = [_entry(entry) for entry in entries]
+        nav += told if group is None else [{group: told}]
+    return nav
 
 
 def _entry(entry: ReportPage | Section) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from roofbook.charts.draw import library_versions, live_spec, static_svgs
 from roofbook.charts.figure import Column, Figure, Key, Table, checked
+from roofbook.charts.poster import poster
 from roofbook.words import Words
 
 
@@ -31,6 +32,18 @@ class FigureCache:
         self.drawn = 0
         """How many figures were really drawn."""
 
+    def poster(self, figure: Figure, site_name: str, colours: Mapping[str, str]) -> bytes:
+        """Return *figure* as the PNG that a shared link shows; raises PageError where it cannot be drawn."""
+        told = json.dumps([figure.title, figure.spec, site_name, sorted(colours.items())])
+        key = hashlib.sha256("\0".join((_code(), library_versions(), "poster", told)).encode()).hexdigest()
+        path = self._folder / key[:2] / f"{key}.png" if self._folder else None
+        if path and path.is_file():
+            return path.read_bytes()
+        picture = poster(figure, site_name, colours)
+        if path:
+            _write(path, picture)
+        return picture
+
     def draw(self, build: Callable[..., Figure], words: Words, /, **inputs: object) -> Drawn:
         """Return ``build(words=words, **inputs)``, drawn; *inputs* are values whose repr tells them whole.
 
@@ -44,7 +57,7 @@ class FigureCache:
         drawn = Drawn(figure, static_svgs(figure.spec, figure.name), live_spec(figure.spec))
         self.drawn += 1
         if path:
-            _write(path, json.dumps(asdict(drawn), ensure_ascii=False))
+            _write(path, json.dumps(asdict(drawn), ensure_ascii=False).encode())
         return drawn
 
 
@@ -61,12 +74,12 @@ def _code() -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write whole or not at all; a cache that cannot be written is no reason to fail."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(content)
         part.replace(path)
     except OSError:
         return

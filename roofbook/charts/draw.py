@@ -31,7 +31,9 @@ def static_svgs(spec: Mapping[str, Any], name: str) -> dict[str, str]:
 
     Raises PageError where the renderer refuses the chart.
     """
-    return {width: _static_svg(spec, px, f"{name}-{width}") for width, px in WIDTHS_PX.items()}
+    return {
+        width: _trimmed(_renamed(drawn_at(spec, px, HEIGHT_PX), f"{name}-{width}")) for width, px in WIDTHS_PX.items()
+    }
 
 
 def live_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,11 +51,12 @@ def library_versions() -> str:
     return f"vl-convert {version('vl-convert-python')}, altair {version('altair')}"
 
 
-def _static_svg(spec: Mapping[str, Any], width_px: int, name: str) -> str:
+def drawn_at(spec: Mapping[str, Any], width_px: float, height_px: float) -> str:
+    """Return the chart as the SVG that the renderer makes of it at that size; raises PageError where it refuses."""
     config = {**CONFIG, "font": _MEASURE_WITH}
-    sized = {**spec, "width": width_px, "height": HEIGHT_PX, "autosize": _FIT, "config": config}
+    sized = {**spec, "width": width_px, "height": height_px, "autosize": _FIT, "config": config}
     try:
-        return _trimmed(_renamed(vl_convert.vegalite_to_svg(sized), name))
+        return vl_convert.vegalite_to_svg(sized)
     except ValueError as problem:
         raise PageError("A chart cannot be drawn: %(problem)s", problem=str(problem).split("\n")[0]) from problem
 

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from markupsafe import Markup
 
 from roofbook.charts.cache import Drawn
+from roofbook.charts.figure import Figure
 from roofbook.errors import PageError
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
@@ -39,7 +40,9 @@ class Press:
         drawn: list[Drawn] = list(context.get("drawn", ()))
         body = self._engine.render(template, {**self._frame(uri, drawn), **context}, page=uri)
         head = f"---\ntitle: {json.dumps(plain_title(title), ensure_ascii=False)}\n---\n\n"
-        return Page(uri, plain_title(title), plain_title(label), head + body, self._figures(uri, drawn))
+        return Page(
+            uri, plain_title(title), plain_title(label), head + body, self._figures(uri, drawn), lead=_lead(drawn)
+        )
 
     def prose(self, uri: str, template: str, quotes: PageQuotes, context: Mapping[str, Any] | None = None) -> Written:
         """Return a page that is written as prose; what it quotes is listed at its end.
@@ -58,7 +61,8 @@ class Press:
         if quotes.absent:
             absent = {**frame, "absent": list(quotes.absent.values())}
             told = below_heading(told, self._engine.render("parts/absent.md.j2", absent, page=uri))
-        page = Page(uri, plain_title(title), plain_title(head.label or title), told, figures)
+        label = plain_title(head.label or title)
+        page = Page(uri, plain_title(title), label, told, figures, lead=_lead(quotes.drawn))
         return Written(page, head, tuple(quotes.drawn))
 
     def part(self, uri: str, template: str, context: Mapping[str, Any]) -> str:
@@ -103,6 +107,10 @@ class Press:
             )
             for one in drawn
         }
+
+
+def _lead(drawn: Sequence[Drawn]) -> Figure | None:
+    return drawn[0].figure if drawn else None
 
 
 def csv_address(uri: str, drawn: Drawn) -> str:

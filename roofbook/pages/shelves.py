@@ -1,6 +1,7 @@
 """The order of the navigation: the front page, what everybody should read, the subjects, the log, the rest."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from roofbook.errors import PageError
@@ -15,6 +16,10 @@ SHELVES: Final[Mapping[str, str]] = {
     "posts": mark("Posts"),
 }
 """Groups of pages, by the ``shelf`` in a page's front matter; basics stand before the subjects, the others after."""
+
+
+_SIDE_BY_SIDE: Final = 3
+"""More subjects than this stand under one heading, of which only the one that is read is unfolded."""
 
 
 def navigation(
@@ -40,11 +45,17 @@ def navigation(
         home,
         *(one.page for one in alone if one.head.order < LAST),
         *shelves["basics"],
-        *subjects,
+        *_gathered(tuple(subjects), words),
         *shelves["log"],
         *shelves["posts"],
         *(one.page for one in alone if one.head.order >= LAST),
     )
+
+
+def _gathered(subjects: tuple[Section, ...], words: Words) -> tuple[Section, ...]:
+    if len(subjects) <= _SIDE_BY_SIDE:
+        return subjects
+    return tuple(replace(subject, group=plain_title(words.say("Measured"))) for subject in subjects)
 
 
 def _shelf(title: str, pages: Sequence[Page], words: Words) -> list[Section]:

@@ -3,7 +3,10 @@
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+from roofbook.charts.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Page:
     figures: Mapping[str, str] = field(default_factory=dict[str, str])
     langs: tuple[str, ...] | None = None
     """The languages that it exists in; None: in every one."""
+    lead: Figure | None = None
+    """The figure that stands for the page where a link to it is shared."""
 
     def exists_in(self, lang: str) -> bool:
         return self.langs is None or lang in self.langs
@@ -31,6 +36,8 @@ class Section:
 
     title: str
     pages: tuple[Page, ...]
+    group: str | None = None
+    """What several sections stand under together, where there would be too many side by side; HTML."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,11 @@ class Site:
 
     def page(self, uri: str) -> Page:
         """Return the page at *uri*."""
-        return next(page for page in self.pages if page.uri == uri)
+        return self._by_uri[uri]
+
+    @cached_property
+    def _by_uri(self) -> Mapping[str, Page]:
+        return {page.uri: page for page in self.pages}
 
 
 @dataclass(frozen=True)
