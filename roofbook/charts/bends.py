@@ -40,6 +40,7 @@ def bends_figure(*, words: Words, title: str, bends: Sequence[NamedBend], model:
         }
         for one in bends
     ]
+    published = [one.bend for one in bends if one.colour is None]
     x = alt.X("excess").type("quantitative").title(words.say("Quadratic term: times what attention's arithmetic takes"))
     low = min([0.0, *(one.bend.excess.low for one in bends)])
     x = x.scale(nice=False, domain=[low, max((one.bend.excess.high for one in bends), default=1.0) * 1.04])
@@ -55,9 +56,11 @@ def bends_figure(*, words: Words, title: str, bends: Sequence[NamedBend], model:
             title=title,
         ),
         caption=words.say(
-            "Published series: %(model)s, from 512 to 8,192 tokens of prompt, one author. Two points in a row are two "
-            "machines of one name. Lines are 95 %% intervals of a fit through four or five lengths.",
+            "Published series: %(model)s, from %(short)s to %(long)s tokens of prompt. Two points in a row are two "
+            "machines of one name. Lines are 95 %% intervals.",
             model=model,
+            short=words.number(min((length for one in published for length in one.lengths), default=0)),
+            long=words.number(max((length for one in published for length in one.lengths), default=0)),
         ),
         legend=_legend(words, bends),
         table=_table(words, bends),

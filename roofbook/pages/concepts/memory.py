@@ -349,4 +349,5 @@ def _sources(world: World, words: Words) -> list[Source]:
             (),
         )
     )
-    return told
+    said = "Ollama's source at 0.33.0-rc2 (KV type, slots, reserved context); Homebrew's formula ollama.rb at 0.32.3"
+    return [*told, Source(words.say("Ollama's defaults"), (said,), ())]

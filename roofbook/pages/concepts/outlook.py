@@ -1,10 +1,10 @@
 """What will be measured next, each with what the fit and the theory predict for it now."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from roofbook.analysis.outlook import (
-    BATCHES,
     Batch,
     CachedPrompt,
     Pauses,
@@ -37,6 +37,9 @@ CHAT_TOKENS: Final = 512
 ANSWER_TOKENS: Final = 128
 """Of the requests that come two at once: a question and an answer of a chat."""
 REPEATS: Final = 5
+
+_STILL_GAINS: Final = 0.75
+"""Of the rate alone: with less than that each, the requests share an arithmetic limit rather than one reading."""
 
 _FINE: Final = tuple(step / 50 for step in range(51))
 
@@ -77,9 +80,9 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         "smaller": small,
         "queue": _queue(two_at_once(law, point, CHAT_TOKENS, ANSWER_TOKENS, overhead_ms), words),
         "batches": _batches_table(served, words) if served else None,
+        "stops": _stops(served),
         "chat_tokens": CHAT_TOKENS,
         "answer_tokens": ANSWER_TOKENS,
-        "most": BATCHES[-1],
         "pauses": _pauses(_paused(one, one.model), words),
     }
 
@@ -184,6 +187,14 @@ def _batches_table(found: Sequence[Batch], words: Words) -> Grid:
         [words.number(one.requests), span(one.together, words, 2), span(one.each, words, 2)] for one in found
     ]
     return grid(heads, rows)
+
+
+def _stops(found: Sequence[Batch]) -> tuple[int, int] | None:
+    """Return between which two numbers of requests each of them starts to lose; None where none does."""
+    for fewer, more in pairwise(found):
+        if more.each.low < _STILL_GAINS * found[0].each.low:
+            return fewer.requests, more.requests
+    return None
 
 
 def _paused(one: Measured, model: Model) -> Pauses | None:

@@ -7,6 +7,9 @@ from statistics import median
 from typing import Any, Final
 
 from roofbook.analysis.reference import (
+    LENGTHS_FOR_A_BEND,
+    LONG_PROMPT_TOKENS,
+    REACH_FOR_A_BEND,
     Bend,
     DecodeStand,
     PrefillStand,
@@ -84,6 +87,9 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         "machines": len({run.machine for run in runs}),
         "copies": sum(run.read_in_copy for run in runs),
         "sources": _sources(runs, words),
+        "long_prompt": LONG_PROMPT_TOKENS,
+        "bend_lengths": LENGTHS_FOR_A_BEND,
+        "bend_reach": REACH_FOR_A_BEND,
     }  # fmt: skip
 
 
