@@ -15,7 +15,7 @@ ENGINE_IF_NEEDED := $(shell grep -Eq '^[[:space:]]*(server:.*[{,[:space:]])?api:
 # The theme announces the end of its life on every build; CONTRIBUTING.md says what we do about it.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help report collect site serve test check bench clean
+.PHONY: help report collect site serve test check bench words clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make test                the tests"
 	@echo "make check               everything that has to hold before a change lands"
 	@echo "make bench               speed, side by side"
+	@echo "make words               the catalogues brought up to what is said"
 
 report: collect site
 
@@ -47,11 +48,16 @@ check: $(VENV)/.dev $(VENV)/.engine
 	$(PY) -m ruff check .
 	$(PY) -m pyright
 	$(VENV)/bin/lint-imports
+	$(PY) -m roofbook.words
 	$(PY) -m pytest $(ARGS)
 	$(VENV)/bin/mkdocs build --strict
 
 bench: $(VENV)/.dev $(VENV)/.engine
 	@$(PY) -m tests.bench
+
+# New sentences into the catalogues, without a translation yet; dead ones out of them.
+words: $(VENV)/.core
+	@$(PY) -m roofbook.words update
 
 clean:
 	rm -rf $(VENV) site .cache

@@ -8,6 +8,7 @@ import pytest
 from roofbook.errors import RecordError, WordsError
 from roofbook.words import load_words
 from roofbook.words.check import complaints, said_in
+from roofbook.words.update import update
 
 HEADER = (
     'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=utf-8\\n"\n"Plural-Forms: nplurals=1; plural=0;\\n"\n\n'
@@ -203,3 +204,35 @@ def test_a_sentence_that_cannot_be_taken_out_is_named(tmp_path: Path) -> None:
     report_with(tmp_path, "", python='words.say(f"{1} run")\n')
 
     assert ["said.py:1" in text and "f-string" in text for text in complaints(tmp_path, "ko")] == [True]
+
+
+def test_an_update_adds_what_is_new_and_takes_out_what_is_dead(tmp_path: Path) -> None:
+    """A changed sentence keeps its translation, marked fuzzy; a new one is empty; comments and the rest stay."""
+    catalogue = (
+        '# -- rows\n\nmsgid "kept"\nmsgstr "남은 말"\n\n'
+        'msgid "The rows of this \\"page\\""\nmsgstr "이 페이지의 행"\n\nmsgid "gone"\nmsgstr "사라진 말"\n'
+    )
+    said = 'say("kept"); say("The rows of that \\"page\\""); say_n("%(n)d cell", "%(n)d cells", 2)\n'
+    locale = report_with(tmp_path, catalogue, python=said)
+
+    done = update(tmp_path, "ko")
+
+    assert (locale / "ko" / "LC_MESSAGES" / "report.po").read_text(encoding="utf-8") == (
+        HEADER + '# -- rows\n\nmsgid "kept"\nmsgstr "남은 말"\n\n'
+        '#, fuzzy\nmsgid "The rows of that \\"page\\""\nmsgstr "이 페이지의 행"\n\n'
+        'msgid "%(n)d cell"\nmsgid_plural "%(n)d cells"\nmsgstr[0] ""\n'
+    )
+    assert len(done) == 4
+    assert update(tmp_path, "ko") == []
+
+
+def test_a_new_sentence_goes_where_its_neighbours_are(tmp_path: Path) -> None:
+    """The catalogue that has the other sentences of the same file gets it."""
+    locale = report_with(tmp_path, 'msgid "a"\nmsgstr "가"\n', template='{{ say("a") }}')
+    report_with(
+        tmp_path, 'msgid "b"\nmsgstr "나"\n', python='say("b")\nsay("new")', template='{{ say("a") }}', name="z.po"
+    )
+    update(tmp_path, "ko")
+
+    assert 'msgid "new"' in (locale / "ko" / "LC_MESSAGES" / "z.po").read_text(encoding="utf-8")
+    assert 'msgid "new"' not in (locale / "ko" / "LC_MESSAGES" / "report.po").read_text(encoding="utf-8")
