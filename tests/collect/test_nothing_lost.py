@@ -1,0 +1,253 @@
+"""Whatever happens to the collector, its disk, its terminal or its server: nothing that was finished is lost."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collect import host
+from collect.__main__ import main
+from collect.dispatch import next_index
+from collect.measure import finished_keys
+from collect.oracle import Model, Oracle, Speed, llamacpp
+from collect.run import changed
+from roofbook.record import Row, RunFacts, read_runs
+from roofbook.theory.shapes import Ceilings, Spread
+from roofbook.validity import records
+
+ROOT = Path(__file__).parents[2]
+FAST = Speed(fixed_ms=2, linear_ms=0.01, step_ms=0.5)
+SLOW = Speed(fixed_ms=30, step_ms=1)
+PLAN = """
+plan: p
+server: {api: llamacpp, url: '%s'}
+run: {repeats: 8, anchor: null}
+experiments: [{kind: baseline, prompt_tokens: 64, output_tokens: 6}]
+"""
+DOOMED = Path(__file__).with_name("doomed.py")
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A report's folder, in which the commands are called."""
+    (tmp_path / "mkdocs.yml").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "facts").symlink_to(ROOT / "data" / "facts")
+    (tmp_path / "templates").symlink_to(ROOT / "templates")
+    rate = Spread(1e9, 1e9, 1e9, 1)
+    monkeypatch.setattr(host, "measure_ceilings", lambda: Ceilings(rate, rate, "cpu", "a test"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def start(report: Path, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
+    """Start the collector as a process that nothing kills but we."""
+    return subprocess.Popen(
+        [sys.executable, str(DOOMED), "never", "1", "p.yml", *arguments],
+        cwd=report, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **more},
+    )  # fmt: skip
+
+
+def wait_for(what: Callable[[], Any], timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def asked(oracle: Oracle) -> int:
+    """How many requests of the plan the server heard, warm-ups included."""
+    return sum(heard.request.json.get("n_predict") == 6 for heard in oracle.heard)
+
+
+def rows_of(report: Path) -> list[Row]:
+    (run,) = read_runs(report / "data" / "measured")
+    return records(run.rows)
+
+
+def unfinished(report: Path) -> str:
+    (journal,) = (report / "data" / "measured" / ".journal").glob("*.jsonl")
+    return journal.stem
+
+
+def ok_repeats(report: Path) -> list[int]:
+    return sorted(row["repeat"] for row in rows_of(report) if row["status"] == "ok" and row["phase"] == "measured")
+
+
+def left_behind(report: Path) -> list[str]:
+    return [path.name for path in (report / "data" / "measured").rglob("*") if path.suffix != ".parquet"]
+
+
+# The disk
+
+
+class FullDisk:
+    """Lets the chosen write of a kind fail with ENOSPC, once or from then on; counts those it sees."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, kind: str, number: int, *, stays: bool) -> None:
+        self.seen = 0
+        real: dict[str, Any] = {"write": os.write, "fsync": os.fsync, "replace": Path.replace}
+
+        def fails(*arguments: Any) -> Any:
+            self.seen += 1
+            if self.seen == number or (stays and self.seen > number):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real[kind](*arguments)
+
+        monkeypatch.setattr(Path if kind == "replace" else os, kind, fails)
+
+
+# The journal's writes are: 1 the facts, 2-3 calibration, 4 warm-up, 5 the facts again, 6-13 the requests. Syncs: the
+# reserve's before them, the folder's after the first, and the parquet file's and its folder's at the end.
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [*(("write", n) for n in (1, 2, 4, 5, 6, 9, 13)), *(("fsync", n) for n in (1, 2, 5, 9, 14, 16)), ("replace", 1)],
+)
+def test_a_disk_that_is_full_for_a_moment_costs_no_request(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str, number: int
+) -> None:
+    """ENOSPC at one write: exit code 5 with the way to go on; taken up, each of the eight is there once."""
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        with monkeypatch.context() as patch:
+            disk = FullDisk(patch, kind, number, stays=False)
+            code = main(["p.yml"])
+            said = capsys.readouterr().out
+        assert disk.seen >= number
+        assert code == 5, said
+        assert "No space left" in said
+        journals = list((report / "data" / "measured" / ".journal").glob("*.jsonl"))
+        before = asked(oracle)
+        code = main(["p.yml", *(["--resume", journals[0].stem] if journals else [])])
+        assert code == 0, capsys.readouterr().out
+        assert ok_repeats(report) == list(range(1, 9))
+        warmups = 1 if before == 0 or before == 9 else 2
+        assert asked(oracle) == 8 + warmups  # nothing was asked again but to warm up
+    assert left_behind(report) == [".journal"]
+
+
+def test_a_disk_that_stays_full_keeps_what_is_there(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ENOSPC from the fourth request on, and for the parquet file too: three are kept, and the run is not lost."""
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        with monkeypatch.context() as patch:
+            FullDisk(patch, "write", 9, stays=True)
+            FullDisk(patch, "replace", 1, stays=True)
+            assert main(["p.yml"]) == 5
+        assert list((report / "data" / "measured").glob("*.parquet")) == []
+        assert main(["p.yml", "--resume", unfinished(report)]) == 0, capsys.readouterr().out
+        assert ok_repeats(report) == list(range(1, 9))
+    assert left_behind(report) == [".journal"]
+
+
+# The terminal
+
+
+def test_ctrl_c_twice_and_a_closed_terminal_cut_no_writing(report: Path) -> None:
+    """Ctrl-C, Ctrl-C and SIGHUP at once: one orderly stop by the first of them, with its exit code and its line."""
+    with Oracle(llamacpp(Model(SLOW))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        process = start(report)
+        wait_for(lambda: asked(oracle) >= 4)
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            process.send_signal(number)
+            time.sleep(0.002)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert f"--resume {unfinished(report)}" in said
+    assert len(ok_repeats(report)) >= 2
+
+
+def test_a_pipe_that_nobody_reads_stops_no_run(report: Path) -> None:
+    """Standard output is closed in mid-run: the run comes to its end, exit code 0."""
+    with Oracle(llamacpp(Model(SLOW))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        process = start(report, stderr=subprocess.DEVNULL)
+        wait_for(lambda: asked(oracle) >= 3)
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert ok_repeats(report) == list(range(1, 9))
+
+
+def test_under_nohup_a_closed_terminal_stops_no_run(report: Path) -> None:
+    """A SIGHUP that is ignored from the start stays ignored."""
+    with Oracle(llamacpp(Model(SLOW))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        process = start(report, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        wait_for(lambda: asked(oracle) >= 3)
+        process.send_signal(signal.SIGHUP)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert ok_repeats(report) == list(range(1, 9))
+
+
+# The server
+
+
+def test_a_server_that_dies_before_the_last_request_is_said(report: Path) -> None:
+    """One or two requests before the end nobody listens any more: exit code 3, not a run that somebody stopped."""
+    with Oracle(llamacpp(Model(SLOW))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        process = start(report)
+        wait_for(lambda: asked(oracle) >= 7)  # the warm-up and six of eight
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+    assert "no longer answers" in said
+    assert f"--resume {unfinished(report)}" in said
+    assert 1 <= sum(row["status"] == "connect_error" for row in rows_of(report)) < 5
+
+
+def row(repeat: int, status: str, *, segment: int = 0, phase: str = "measured") -> Row:
+    return {"phase": phase, "experiment": "e", "point": "p", "repeat": repeat, "status": status, "segment": segment,
+            "order_index": 10 * segment + repeat}  # fmt: skip
+
+
+def test_a_refused_connection_counts_only_where_the_server_lived_on() -> None:
+    """1 answered, 2 refused, 3 answered; 4 refused and then nothing: 4 is sent again, 2 was the server's failure."""
+    rows = [row(1, "ok"), row(2, "connect_error"), row(3, "ok"), row(4, "connect_error"), row(5, "interrupted")]
+    assert {key[3] for key in finished_keys(rows)} == {1, 2, 3}
+    # That the next life's server answers says nothing about the last one's.
+    again = [*rows, row(1, "ok", segment=1, phase="warmup")]
+    assert {key[3] for key in finished_keys(again)} == {1, 2, 3}
+
+
+def test_a_position_is_never_given_twice() -> None:
+    """Three in flight, killed when 0, 1 and 4 were kept: the next is 5, not 3."""
+    assert next_index([{"order_index": 0}, {"order_index": 1}, {"order_index": 4}]) == 5
+    assert next_index([]) == 0
+
+
+def test_what_changed_is_said_of_each_model() -> None:
+    """Two models: each is held against its own rows, and the second's facts do not make the first a change."""
+    before = RunFacts("r", host={"machine": "m4"}, server={"api": "ollama", "model_name": "b:1b", "model_digest": "bb"})
+    rows = [{"model": "a:1b", "model_digest": "aa"}, {"model": "b:1b", "model_digest": "bb"}]
+    now = {"api": "ollama", "model_name": "a:1b", "model_digest": "aa"}
+    assert changed(before, rows, server=now, host={"machine": "m4"}) == []
+    other = now | {"model_digest": "cc"}
+    assert changed(before, rows, server=other, host={"machine": "m5"}) == [
+        ("machine", "m4", "m5"), ("model_digest", "aa", "cc"),
+    ]  # fmt: skip
+
+
+def test_two_collectors_at_once_keep_their_files_apart(report: Path) -> None:
+    """The same plan twice at the same time: two runs, each with its eight requests, and nothing left over."""
+    with Oracle(llamacpp(Model(FAST, slots=2))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        both = [start(report), start(report)]
+        said = [process.communicate(timeout=90)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    runs = read_runs(report / "data" / "measured")
+    assert [Counter(run.rows["phase"])["measured"] for run in runs] == [8, 8]
+    assert left_behind(report) == [".journal"]
