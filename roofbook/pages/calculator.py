@@ -56,7 +56,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "cards": mark("Graphics cards"),
     "models": mark("Catalogue"),
     "chosen": mark("your own choice"),
-    "macos_open": mark("not known (15 to 26)"),
     "problem_whole": mark("A whole number from %(low)s to %(high)s, please."),
     "problem_number": mark("A number from %(low)s to %(high)s, please."),
     "problem_link": mark("The address asks for '%(value)s', which is not among these."),

@@ -3,17 +3,14 @@
 (function () {
   "use strict";
 
-  var holder = document.getElementById("calculator-data");
-  if (!holder) return;
-  var data = JSON.parse(holder.content.textContent);
-  var theory = window.roofbookTheory(data);
+  var data, theory, state; // what the page brought, the arithmetic over it, what the fields say
   var lang = document.documentElement.lang || "en";
   var GIB = 1073741824, GB = 1e9;
   var WHOLE = ["context", "users", "cached", "prompt", "batch"];
   var AMOUNTS = WHOLE.concat(["reserve", "target"]);
+  var NUMBER = /^-?\d+(\.\d+)?$/;
   var CHOICES = ["subject", "model", "weights", "machine", "server", "kv", "macos"];
   var SECTIONS = {memory: ["context", "users", "reserve"], prompt: ["target", "cached"], ceiling: ["prompt", "batch"]};
-  var state = Object.assign({}, data.start);
 
   // ---- words and numbers
 
@@ -242,12 +239,17 @@
   /** The same question for a terminal; what only this report's runs know, no catalogue can be asked for. */
   function command(q) {
     if (q.model.own || q.machine.own) return null;
-    var words = ["python -m roofbook budget", state.model, "--quantization", state.weights, "--machine", state.machine,
-      "--runtime", state.server, "--kv", state.kv, "--context", q.context, "--users", q.users];
-    if (q.macos) words.push("--macos", q.macos);
-    if (q.reserve !== null) words.push("--reserve", state.reserve);
-    var line = element("p", "rb-note rb-result__command", data.words.command + " ");
-    line.appendChild(element("code", "", words.join(" ")));
+    var parts = ["python -m roofbook budget", state.model, "--quantization " + state.weights,
+      "--machine " + state.machine, "--runtime " + state.server, "--kv " + state.kv, "--context " + q.context,
+      "--users " + q.users];
+    if (q.macos) parts.push("--macos " + q.macos);
+    if (q.reserve !== null) parts.push("--reserve " + state.reserve);
+    var line = element("p", "rb-note rb-result__command", data.words.command + " "), code = element("code");
+    parts.forEach(function (part, i) {
+      if (i) code.appendChild(document.createTextNode(" "));
+      code.appendChild(element("span", "", part));
+    });
+    line.appendChild(code);
     return line;
   }
 
@@ -432,10 +434,13 @@
     })}], state.kv);
     var limits = data.machines[state.machine].limits || {};
     options("macos", [{options: Object.keys(limits).sort().map(function (macos) {
-      return [macos, macos || words.macos_open];
+      return [macos, macos || words.unknown];
     })}], state.macos);
     document.querySelector("[data-field=macos]").hidden = Object.keys(limits).length < 2;
-    AMOUNTS.forEach(function (name) { if (field(name).value !== state[name]) field(name).value = state[name]; });
+    AMOUNTS.forEach(function (name) {
+      var shown = NUMBER.test(state[name]) ? state[name] : "";
+      if (field(name).value !== shown) field(name).value = shown;
+    });
   }
 
   /** Bring the choices together: weights that this model has, a system that this machine runs, the subject they are. */
@@ -523,15 +528,23 @@
     toAddress();
   }
 
-  var refused = fromAddress();
-  settle();
-  fill();
-  answer();
-  Object.keys(refused).forEach(function (name) { tell(name, say("problem_link", {value: refused[name]})); });
-  keepInTwins();
-  document.querySelectorAll("form.rb-calc, .rb-calc form").forEach(function (form) {
-    form.addEventListener("input", changed);
-    form.addEventListener("submit", function (event) { event.preventDefault(); });
-  });
-  window.roofbookCalculator = {data: data, theory: theory};
+  function start() {
+    data = JSON.parse(document.getElementById("calculator-data").content.textContent);
+    theory = window.roofbookTheory(data);
+    state = Object.assign({}, data.start);
+    var refused = fromAddress();
+    settle();
+    fill();
+    answer();
+    Object.keys(refused).forEach(function (name) { tell(name, say("problem_link", {value: refused[name]})); });
+    keepInTwins();
+    document.querySelectorAll("form.rb-calc, .rb-calc form").forEach(function (form) {
+      form.addEventListener("input", changed);
+      form.addEventListener("submit", function (event) { event.preventDefault(); });
+    });
+    window.roofbookCalculator.data = data;
+    window.roofbookCalculator.theory = theory;
+  }
+
+  window.roofbookCalculator = {start: start};
 })();
