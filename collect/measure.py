@@ -13,6 +13,7 @@ from collect.lengths import Lengths
 from collect.plan import RunSettings
 from collect.prompts import CALIBRATION_WORDS, Calibration, calibrate
 from collect.schedule import Block, Cell, Key, Phase, Unit
+from collect.server.facts import FACT_COLUMNS
 from roofbook.errors import ServerError, UsageError
 from roofbook.record import Row
 
@@ -32,6 +33,14 @@ class Listener(Protocol):
 
     def finished(self, row: Row, cell: Cell, left: Sequence[Unit]) -> None:
         """A request is finished and kept; *left* is what is still to come."""
+        ...
+
+    def rested(self, rows: Sequence[Row], cell: Cell, left: Sequence[Unit]) -> None:
+        """A unit of *cell* is finished and nothing is in flight; *rows* are all of the run so far."""
+        ...
+
+    def changes(self, changes: Sequence[tuple[str, object, object]]) -> None:
+        """The server is no longer as it was: name, then, now."""
         ...
 
     def refused(self, cell: Cell, limit_tokens: int, slots: int | None) -> None:
@@ -124,7 +133,13 @@ class _BlockRun:
                 return
             if self._block.cold:
                 await asyncio.to_thread(self._unload)
-            await self._closed_loop(unit, [*self._block.units[number + 1 :], *self._later])
+            later = [*self._block.units[number + 1 :], *self._later]
+            await self._closed_loop(unit, later)
+            # In a thread: the loop goes on to tick, so that the time this takes is not held against the next request.
+            await asyncio.to_thread(self._listener.rested, self._dispatch.journal.rows, unit.cell, later)
+        before = self._facts
+        await self._look_again()
+        self._listener.changes(changed(before.columns(), self._facts.columns()))
 
     async def _refuse_what_cannot_fit(self) -> None:
         limit = self._dispatch.reached.context_limit(self._facts, self._block.options)
@@ -229,6 +244,15 @@ class _BlockRun:
             listed.name == model and listed.loaded for listed in self._dispatch.reached.look(model).models
         ):
             time.sleep(_UNLOAD_POLL_S)
+
+
+def changed(then: Row, now: Row) -> list[tuple[str, object, object]]:
+    """Return which facts of a server are other than they were, where both are known: name, then, now."""
+    return [
+        (name, then[name], now[name])
+        for name in ("model", *FACT_COLUMNS)
+        if then[name] != now[name] and None not in (then[name], now[name])
+    ]
 
 
 def _calibration_cell(words: int, run: RunSettings) -> Cell:

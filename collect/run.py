@@ -10,7 +10,7 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from collect import host
 from collect.dispatch import dispatch_of
+from collect.doubts import finder
 from collect.journal import Journal, left_over, new_run_id
 from collect.measure import Measurement, finished_keys
 from collect.plan import Plan, load_plan
@@ -25,6 +26,7 @@ from collect.plan.resolve import resolve
 from collect.reach import Reached, reach
 from collect.rows import Life
 from collect.schedule import Block, schedule
+from collect.scrape import Scraper
 from collect.scrub import of_this_process
 from collect.selftest import selftest_ttft_ms
 from collect.server.facts import FACT_COLUMNS
@@ -34,7 +36,7 @@ from collect.tell import Tell
 from roofbook.errors import RoofbookError, UsageError
 from roofbook.facts import load_facts
 from roofbook.places import Places
-from roofbook.record import Row, RunFacts, write_run
+from roofbook.record import Row, RunFacts, read_samples, write_run, write_samples
 
 EXIT_MEASURED: Final = 0
 EXIT_WITH_FAILURES: Final = 4
@@ -69,6 +71,7 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     tell.left_over([run_id for run_id in left_over(measured) if run_id != order.resume], order.resume_command)
     with reach(plan, engine_log=engine_log(places)) as reached:
         tell.reached(reached)
+        tell.ignored_options(plan, reached.api_name)
         if plan.machine == "this" and not reached.facts.host_is_server:
             tell.other_machine()
         with (
@@ -82,8 +85,13 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
                 machine = now["machine"]
                 _check_same(plan, reached, journal, now, tell)
             blocks = _blocks(plan, reached, journal)
-            problem = _measured(blocks, reached, journal, _machine(plan, reached, machine), signals, tell)
-            return _closed(order, plan, blocks, journal, measured, problem, signals, tell)
+            done = finished_keys(journal.rows)
+            find = finder(load_facts(places.facts), reached.facts)
+            tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units], find)
+            samples = read_samples(measured, journal.facts.run_id)  # of earlier lives of the run
+            hardware = _machine(plan, reached, machine)
+            problem = _measured(blocks, reached, journal, hardware, samples, signals, tell)
+            return _closed(order, plan, blocks, journal, measured, samples, problem, signals, tell)
 
 
 def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: Places, tell: Tell) -> Journal:
@@ -164,10 +172,14 @@ def _kept(plan: Plan) -> dict[str, Any]:
 
 
 def _measured(
-    blocks: tuple[Block, ...], reached: Reached, journal: Journal, machine: str | None, signals: StopSignals, tell: Tell
-) -> RoofbookError | None:
-    """Measure what is left, and return the problem that ended it, if one did; the rows are in the journal."""
-    with host.Sampler() as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
+    blocks: tuple[Block, ...], reached: Reached, journal: Journal, machine: str | None, samples: list[Row],
+    signals: StopSignals, tell: Tell,
+) -> RoofbookError | None:  # fmt: skip
+    """Measure what is left, and return the problem that ended it, if one did; the rows are in the journal.
+
+    What host and server said of themselves meanwhile is added to *samples*.
+    """
+    with _sampling(reached, samples) as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
         life = Life(
             run_id=journal.facts.run_id,
             plan=journal.facts.plan["plan"],
@@ -178,8 +190,6 @@ def _measured(
             selftest_ttft_ms=runner.run(selftest_ttft_ms()),
         )
         dispatch = dispatch_of(reached, journal, life, sample=sampler.sample, source=random.SystemRandom())
-        done = finished_keys(journal.rows)
-        tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units])
 
         async def live() -> None:
             loop = asyncio.get_running_loop()
@@ -196,8 +206,16 @@ def _measured(
     return None
 
 
+@contextlib.contextmanager
+def _sampling(reached: Reached, samples: list[Row]) -> Generator[host.Sampler]:
+    """Watch this machine and the server's metrics, and add what was seen to *samples* in the end."""
+    with host.Sampler() as sampler, Scraper(reached.target) as scraper:
+        yield sampler
+    samples += sampler.samples() + scraper.samples()
+
+
 def _closed(
-    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path,
+    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path, samples: list[Row],
     ended_by: RoofbookError | None, signals: StopSignals, tell: Tell,
 ) -> int:  # fmt: skip
     """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
@@ -212,6 +230,7 @@ def _closed(
     try:
         # With several in flight, requests are finished in another order than they were sent.
         path = write_run(measured, sorted(rows, key=lambda row: row["order_index"]), journal.facts)
+        write_samples(measured, journal.facts.run_id, samples)
     except RoofbookError as problem:
         tell.stopped(None, again)
         raise ended_by or problem from problem

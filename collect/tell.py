@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
+from collect.doubts import Doubts, Find, in_words, summary
 from collect.pace import Pace
 from collect.plan import Plan, PlanFaults
 from collect.reach import Reached
@@ -14,6 +15,7 @@ from collect.summary import PointSummary, Spread, failures, summarise
 from roofbook.errors import RoofbookError
 from roofbook.record import Row
 from roofbook.units import GB, MB
+from roofbook.validity import Finding
 from roofbook.words import Words
 
 # Where the line cannot be rewritten (a log, a pipe), a new one every few seconds is enough to see that it goes on.
@@ -37,6 +39,7 @@ class Tell:
         self._last_plain_s = float("-inf")
         self._status_shown = False
         self._refused: set[tuple[str | None, str]] = set()
+        self._doubts: Doubts | None = None
 
     def line(self, text: str = "") -> None:
         """Say one line, below what stands there."""
@@ -129,8 +132,24 @@ class Tell:
                 )
             )  # fmt: skip
 
-    def begin(self, blocks: Sequence[Block], left: Sequence[Unit]) -> None:
-        """Begin to count."""
+    def ignored_options(self, plan: Plan, api: str) -> None:
+        """Say where the plan sets a context that the API has no way to ask for, unless reading the plan said so."""
+        told = plan.server.api == "openai"
+        if (
+            api in ("llamacpp", "embedded", "openai")
+            and not told
+            and any("num_ctx" in one.options for one in (plan.server, *plan.experiments))
+        ):
+            self.line(
+                self.words.say(
+                    "num_ctx is not sent: only Ollama takes a context with each request. Start the server with the "
+                    "context you want"
+                )
+            )
+
+    def begin(self, blocks: Sequence[Block], left: Sequence[Unit], find: Find) -> None:
+        """Begin to count; *find* finds what is doubtful about rows."""
+        self._doubts = Doubts(find)
         self._total = count(unit for block in blocks for unit in block.units)
         self._left = left
 
@@ -151,6 +170,12 @@ class Tell:
                     what=self._what(cell, row["phase"], row["repeat"]), status=row["status"], error=row["error"] or "",
                 ).rstrip()
             )  # fmt: skip
+
+    def rested(self, rows: Sequence[Row], cell: Cell, left: Sequence[Unit]) -> None:
+        """Say what became doubtful while a unit of *cell* was measured, and the way out."""
+        if self._doubts is not None:
+            for one in self._doubts.news(rows, cell, left):
+                self.line("! " + in_words(one, self.words))
 
     def refused(self, cell: Cell, limit_tokens: int, slots: int | None) -> None:
         """Say once that a cell cannot fit."""
@@ -205,6 +230,17 @@ class Tell:
         if failed := failures(rows):
             told = ", ".join(f"{number} x {status}" for status, number in sorted(failed.items()))
             self.line(self.words.say("Not in these figures: %(failures)s", failures=told))
+        if self._doubts is not None:
+            self._doubtful(self._doubts.find(rows))
+
+    def _doubtful(self, found: Sequence[Finding]) -> None:
+        self.line()
+        if not found:
+            self.line(self.words.say("Nothing known to spoil a measurement was found in these rows"))
+            return
+        self.line(self.words.say("What is doubtful about these rows:"))
+        for text in summary(found, self.words):
+            self.line("! " + text)
 
     def written(self, path: Path) -> None:
         """Say where the rows are and what to do next."""

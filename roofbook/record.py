@@ -198,6 +198,14 @@ def write_samples(folder: Path, run_id: str, samples: Iterable[Row]) -> Path:
     return path
 
 
+def read_samples(folder: Path, run_id: str) -> list[Row]:
+    """Read FOLDER/RUN_ID.samples.parquet; none where it is missing or broken: a run stands without them."""
+    try:
+        return pq.ParquetFile(folder / f"{run_id}.samples.parquet").read().cast(SAMPLES_SCHEMA).to_pylist()
+    except (pa.ArrowException, OSError, ValueError):
+        return []
+
+
 def read_run(path: Path) -> Run:
     """Read one run, of this version or an older one, with its columns completed and ordered.
 

@@ -1,7 +1,7 @@
 """What a plan says, as values: everything resolved, every default filled in."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from roofbook.errors import PlanError
@@ -115,6 +115,6 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the resolved plan as JSON-able values, without its warnings."""
-        described = asdict(self)
+        described = asdict(replace(self, warnings=()))  # an error cannot be copied field by field
         del described["warnings"]
         return described
