@@ -14,12 +14,13 @@ _THINKING: Final = ("reasoning_content", "reasoning", "thinking")
 
 def _request(ask: Ask) -> Request:
     body: dict[str, Any] = {
-        "model": ask.model,
         "messages": [{"role": "user", "content": ask.prompt}],
         "stream": True,
         "max_tokens": ask.output_tokens,
         **{key: value for key, value in ask.options.items() if key != "num_ctx"},
     }
+    if ask.model:
+        body["model"] = ask.model  # null is refused by mlx_lm, where leaving it out is no fault
     if ask.include_usage:
         body["stream_options"] = {"include_usage": True}
     if ask.ignore_eos:

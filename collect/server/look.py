@@ -17,6 +17,7 @@ from collect.scrub import of_this_process
 from collect.server import ollama, process
 from collect.server.ask import Asker
 from collect.server.facts import Api, ListedModel, ServerFacts
+from collect.server.openai import MLX_LM_DEFAULT
 from collect.server.recognise import base_url, recognised, shown
 from roofbook.errors import ModelError, ReaderError, ServerError
 from roofbook.readers import read_llamacpp, read_ollama, with_gguf_at_its_path
@@ -43,7 +44,9 @@ def inspect(
             "The server at %(url)s does not speak the API '%(api)s'. Write api: %(right)s, or api: auto",
             url=shown(ask.url), api=api, right=found.api,
         )  # fmt: skip
-    name = chosen(found, model).name
+    if only := _of_mlx_lm(found, model):
+        found = replace(found, models=(ListedModel(only),))
+    name = chosen(found, only or model).name
     facts = kind.describe(ask, replace(found, api=api or found.api, model=name, host_is_server=_is_here(ask.url)))
     if facts.host_is_server:
         facts = _with_process(ask, facts)
@@ -91,6 +94,13 @@ def _has_its_own_path(ask: Asker, api: Api) -> bool:
         return ask.get("/").status is not None
     # A path that wants a POST says so to a GET; it is there, then, though the list of models is not.
     return ask.get("/v1/models").status == 404 and ask.get("/v1/chat/completions").status in (400, 405, 422)
+
+
+def _of_mlx_lm(facts: ServerFacts, model: str | None) -> str | None:
+    """Return the model of an mlx_lm.server that cannot list any: the plan's, else the one it was started with."""
+    if [one.name for one in facts.models] != [MLX_LM_DEFAULT] or facts.server != "mlx_lm":
+        return None
+    return model or (process.mlx_lm_model(_port(facts.url)) if _is_here(facts.url) else None)
 
 
 def _with_reading(ask: Asker, facts: ServerFacts) -> ServerFacts:

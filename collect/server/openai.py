@@ -27,6 +27,8 @@ _SGLANG_COUNTS: Final = (
 )  # fmt: skip
 _SGLANG_FLAGS: Final = ("disable_radix_cache", "disable_cuda_graph", "enable_mixed_chunk")
 _LM_STUDIO_KINDS: Final = ("llm", "vlm")
+MLX_LM_DEFAULT: Final = "default_model"
+"""How mlx_lm.server calls the model that it was started with, whatever its name."""
 
 _SAMPLE: Final = re.compile(r"(?m)^vllm:cache_config_info\{(.*)\}\s")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -36,7 +38,7 @@ def recognise(ask: Asker) -> ServerFacts | None:
     """Return what it is as far as it tells; None where it has no list of models in OpenAI's form."""
     listed = ask.get("/v1/models")
     if not isinstance(at(listed.json(), "data"), list):
-        return None
+        return _mlx_lm_without_list(ask)
     models = tuple(ListedModel(name) for card in objects(listed.json(), "data") if (name := text(card, "id")))
     facts = ServerFacts(api="openai", url=ask.url, models=models)
     if (studio := objects(ask.get("/api/v0/models").json(), "data")) and any("state" in card for card in studio):
@@ -49,6 +51,17 @@ def recognise(ask: Asker) -> ServerFacts | None:
         server = "mlx_lm"  # its cards have no owner, and it is Python's own http.server
     version = text(ask.get("/version").json(), "version") if server in ("vllm", "tensorrt-llm") else None
     return facts.learn("api", server=server, server_version=version)
+
+
+def _mlx_lm_without_list(ask: Asker) -> ServerFacts | None:
+    """Return mlx_lm.server where its list of models fails: it dies over a download cache that does not exist yet, after
+    it has said 200."""
+    listed = ask.get("/v1/models")
+    plain = listed.ok and not listed.text and listed.headers.get("server", "").startswith("BaseHTTP")
+    if not plain or text(ask.get("/health").json(), "status") != "ok":
+        return None
+    facts = ServerFacts(api="openai", url=ask.url, models=(ListedModel(MLX_LM_DEFAULT),))
+    return facts.learn("api", server="mlx_lm")
 
 
 def describe(ask: Asker, facts: ServerFacts) -> ServerFacts:

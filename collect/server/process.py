@@ -35,6 +35,19 @@ def of_port(port: int, *, model_file: str | None = None) -> ProcessFlags | None:
     return None
 
 
+def mlx_lm_model(port: int) -> str | None:
+    """Return what the mlx_lm.server on *port* was started with, as a request names it: a name, or a folder's path."""
+    listener = _listener(port)
+    with contextlib.suppress(psutil.Error, OSError):
+        words = [] if listener is None else listener.cmdline()
+        for at, word in enumerate(words):
+            if word == "--model" and at + 1 < len(words):
+                return words[at + 1]
+            if word.startswith("--model="):
+                return word.partition("=")[2]
+    return None
+
+
 def _listener(port: int) -> psutil.Process | None:
     """The process that listens on *port* of this machine; macOS and Linux show us our own."""
     with contextlib.suppress(psutil.Error, OSError):
