@@ -3,16 +3,20 @@
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from roofbook.charts.cache import FigureCache
 from roofbook.errors import PageError
+from roofbook.pages.posts import checked, languages_of
+from roofbook.pages.prose import read_head
 from roofbook.pages.report import build_site
 from roofbook.pages.settings import read_settings
 from roofbook.pages.site import Page, Section, Site
 from roofbook.places import Places
+from roofbook.plugin import RoofbookPlugin
 
 KOREAN_ONLY = "posts/2026-12-01-only-here.md"
 BOTH = "posts/2026-12-02-both.md"
@@ -96,33 +100,49 @@ def test_a_post_opens_with_its_title_and_date(sites: dict[str, Site]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("text", "said"),
     [
-        ("notes.md", post("x", "2026-12-03"), r"notes\.md: a post is named by its date"),
-        ("2026-12-03-Big.md", post("x", "2026-12-03"), r"2026-12-03-Big\.md: a post is named by its date"),
-        ("2026-12-03-x.md", post("x", "2026-12-04"), r"its date is 2026-12-04, its name says 2026-12-03"),
-        ("2026-12-03-x.md", "---\ntitle: x\ndate: 2026-12-03\n---\n", r"a post needs 'summary'"),
-        ("2026-12-03-x.md", "The text.\n", r"a post needs 'title'"),
-        ("2026-12-03-x.md", "---\ntitle: [\n---\n", r"its front matter is no YAML"),
-        ("2026-12-03-x.md", "---\ntitle: x\ndate: tomorrow\nsummary: y\n---\n", r"its front matter is no YAML"),
+        (post("x", "2026-12-04"), r"its date is 2026-12-04, its name says 2026-12-03"),
+        ("---\ntitle: x\ndate: 2026-12-03\n---\n", r"a post needs 'summary'"),
+        ("The text.\n", r"a post needs 'title'"),
+        ("---\ntitle: [\n---\n", r"its front matter is no YAML"),
+        ("---\ntitle: x\ndate: tomorrow\nsummary: y\n---\n", r"its front matter is no YAML"),
     ],
 )
-@pytest.mark.parametrize("lang", ["ko", "en"])
-def test_a_wrong_post_names_its_file(folder: Path, tmp_path: Path, name: str, text: str, said: str, lang: str) -> None:
-    """In whichever language it is found missing."""
-    copy = tmp_path / "report"
-    shutil.copytree(folder, copy)
-    (copy / "site_src" / "ko" / "posts" / name).write_text(text, encoding="utf-8")
+def test_a_post_that_lacks_something_names_its_file(text: str, said: str) -> None:
+    """The file and the key."""
+    uri = "posts/2026-12-03-x.md"
 
-    with pytest.raises(PageError, match=said):
-        site_of(copy, lang)
+    with pytest.raises(PageError, match=f"^ko/{uri}: {said}"):
+        checked(read_head(text, f"ko/{uri}"), uri, f"ko/{uri}")
 
 
-def test_the_built_site_switches_only_where_the_other_page_exists(folder: Path, build: Any) -> None:
-    """A post in one language has no twin: neither in the header nor in the sitemap."""
-    site = build(folder)
-    alone = (site / "posts" / "2026-12-01-only-here.html").read_text(encoding="utf-8")
-    both = (site / "posts" / "2026-12-02-both.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["notes.md", "2026-12-03-Big.md", "2026-12-03.md", "2026-12-03-x y.md"])
+def test_a_post_is_named_by_its_date(tmp_path: Path, name: str) -> None:
+    """Its name is its address, so it is written as addresses are."""
+    (tmp_path / "ko" / "posts").mkdir(parents=True)
+    (tmp_path / "ko" / "posts" / name).write_text(post("x", "2026-12-03"), encoding="utf-8")
 
-    assert ("data-twin" in alone, "data-twin" in both) == (False, True)
-    assert not (site / "en" / "posts" / "2026-12-01-only-here.html").exists()
+    with pytest.raises(PageError, match="a post is named by its date"):
+        languages_of(tmp_path, ["ko", "en"])
+
+
+def test_languages_are_told_by_the_files(folder: Path) -> None:
+    """Newest first, each with the languages it exists in, the site's main one first."""
+    found = languages_of(folder / "site_src", ["ko", "en"])
+
+    assert list(found.items())[:2] == [(BOTH, ("ko", "en")), (KOREAN_ONLY, ("ko",))]
+
+
+def test_the_header_switches_only_where_the_other_page_exists(folder: Path, sites: dict[str, Site]) -> None:
+    """A post in one language has no twin."""
+    plugin = RoofbookPlugin()
+    plugin._settings, plugin._site = read_settings(folder / "mkdocs.yml"), sites["ko"]  # as on_files leaves them
+
+    def twins(uri: str) -> list[str]:
+        file = SimpleNamespace(src_uri=uri, dest_uri=uri.replace(".md", ".html"))
+        page, config = SimpleNamespace(file=file), SimpleNamespace(extra={})
+        context: Any = plugin.on_page_context({}, page=page, config=config)  # type: ignore[arg-type]
+        return [twin["href"] for twin in context["twins"]]
+
+    assert (twins(BOTH), twins(KOREAN_ONLY)) == (["../en/posts/2026-12-02-both.html"], [])
