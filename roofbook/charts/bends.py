@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from roofbook.analysis.reference import Bend
+from roofbook.analysis.bends import Bend
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import INK, MUTED, subject_colour
 from roofbook.words import Words

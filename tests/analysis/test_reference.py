@@ -8,19 +8,17 @@ from statistics import median
 import pandas as pd
 import pytest
 
+from roofbook.analysis.bends import Bend, bends, measured_bend
 from roofbook.analysis.latency import latency_points
 from roofbook.analysis.prefill import Curve, prefill_curve
 from roofbook.analysis.reference import (
-    Bend,
     DecodeStand,
-    bends,
     decode_stands,
-    measured_bend,
     measured_decodes,
     measured_prefills,
     prefill_stands,
-    step_laws,
 )
+from roofbook.analysis.steps import step_laws
 from roofbook.facts import Facts, load_facts
 from roofbook.record import Row, read_run
 from roofbook.theory.shapes import Machine, Model, Range

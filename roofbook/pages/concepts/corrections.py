@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from roofbook.analysis.bends import measured_bend
 from roofbook.analysis.claims import Claim, Evidence
 from roofbook.analysis.intervals import REQUESTS_FOR_P99
 from roofbook.analysis.memory import served
-from roofbook.analysis.reference import measured_bend
 from roofbook.errors import EstimateError
 from roofbook.pages.concepts.grid import span
 from roofbook.pages.concepts.world import Measured

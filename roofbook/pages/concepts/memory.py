@@ -8,47 +8,36 @@ from roofbook.charts.cache import FigureCache
 from roofbook.charts.memory import Filling, TokenCost, Wall, filling_figure, token_figure
 from roofbook.errors import EstimateError, UsageError
 from roofbook.facts import MachineFact, ModelFact
-from roofbook.pages.concepts.grid import Cell, Grid, Source, grid, rounded, source, span, written
+from roofbook.pages.concepts.grid import Source, rounded, source, span
 from roofbook.pages.concepts.hardware import name_of, usable
+from roofbook.pages.concepts.memory_tables import (
+    QUANTIZATION,
+    REQUEST_TOKENS,
+    kv_types_table,
+    scarcity_table,
+    users_tables,
+    weights_table,
+)
 from roofbook.pages.concepts.world import FAST_MACHINE, ROOMY_MACHINE, World
-from roofbook.theory.kv import Slots, cache_bytes, token_bytes
-from roofbook.theory.limits import Limit, gpu_limit
-from roofbook.theory.memory import RESERVE_BYTES, Budget, Scarcity, runs_out_first, sequences_that_fit
-from roofbook.theory.quantization import BLOCKS
-from roofbook.theory.roofline import crossover_batch
+from roofbook.theory.kv import token_bytes
+from roofbook.theory.limits import gpu_limit
+from roofbook.theory.memory import RESERVE_BYTES
 from roofbook.theory.shapes import Model, Range
 from roofbook.theory.weights import counted_params, weights
 from roofbook.units import GB, GIB, KIB
-from roofbook.words import Words, mark
+from roofbook.words import Words
 
 MODEL: Final = "qwen2.5-7b"
 """The model of the budget: the one that the site's first measurements are of."""
 TABLE_MODEL: Final = "llama-3.1-8b"
 """The model of the table of users and contexts."""
-QUANTIZATION: Final = "Q4_K_M"
-USERS: Final = (1, 10, 50)
-CONTEXTS: Final = (4096, 8192, 32768)
-REQUEST_TOKENS: Final = 4096
 
-_PRECISIONS: Final = ("F16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_0")
-_NOMINAL_BITS: Final = {"F16": 16, "Q8_0": 8, "Q6_K": 6, "Q5_K_M": 5, "Q4_K_M": 4, "Q4_0": 4}
-"""What the name promises, scales not counted."""
-
-_KV_BLOCKS: Final = (("f16", "F16"), ("q8_0", "Q8_0"), ("q5_1", "Q5_1"), ("q4_0", "Q4_0"))
 _LINES: Final = ("f16", "q8_0", "q4_0")
 _BARS: Final = ("qwen2.5-7b", "llama-3.1-8b", "gemma-3-12b", "phi-4-14b", "qwen2.5-32b", "llama-3.1-70b", "deepseek-v3")
 
 # A 7B and a 14B, with what published models of those names really have.
 _SMALL_PARAMS: Final = Range(5e9, 9e9)
 _LARGE_PARAMS: Final = Range(13e9, 16e9)
-
-_SCARCITIES: Final = {
-    "context": mark("the model's context"),
-    "weights": mark("memory, before the first request"),
-    "memory": mark("memory for another cache"),
-    "slots": mark("the server's slots"),
-    "arithmetic": mark("arithmetic: more requests fit, but decode no longer gains"),
-}
 
 
 def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
@@ -64,14 +53,14 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         "title": words.say("Memory: weights once, a cache for every token"),
         "drawn": drawn,
         "budget": budget,
-        "weights": None if model is None else _weights(model, words),
+        "weights": None if model is None else weights_table(model, words),
         "model": None if model is None else model.name,
         "four_bits": None if model is None else _four_bits(model, words),
-        "kv_types": _kv_types(words),
+        "kv_types": kv_types_table(words),
         "pair": None if pair is None else _pair_told(pair, words),
-        "users": None if table_model is None else list(_users_tables(table_model, machines, world, words)),
+        "users": None if table_model is None else list(users_tables(table_model, machines, world, words)),
         "table_model": None if table_model is None else table_model.name,
-        "scarcity": None if model is None else _scarcity(model, machines, world, words),
+        "scarcity": None if model is None else scarcity_table(model, machines, world, words),
         "reserve": span(RESERVE_BYTES * (1 / GIB), words),
         "request_tokens": REQUEST_TOKENS,
         "sources": _sources(world, words),
@@ -206,134 +195,9 @@ def _pair_told(pair: tuple[ModelFact, ModelFact], words: Words) -> dict[str, str
     }
 
 
-def _weights(model: ModelFact, words: Words) -> Grid:
-    params = counted_params(model.shape)
-    heads = [
-        (words.say("Quantization"), False),
-        (words.say("As its name says (GB)"), True),
-        (words.say("Really (GB)"), True),
-        (words.say("Bits a weight"), True),
-        (words.say("Smaller than 16 bits by"), True),
-        (words.say("Known from"), False),
-    ]
-    whole = weights(model.quantized("F16"), "F16").total_bytes
-    rows: list[list[str | Cell | None]] = []
-    for name in _PRECISIONS:
-        held = weights(model.quantized(name), name)
-        total = held.total_bytes
-        rows.append(
-            [
-                name,
-                words.significant(params * _NOMINAL_BITS[name] / 8 / GB),
-                span(total * (1 / GB), words),
-                span(total * (8 / params), words),
-                f"{written(whole.high / total.high, words)}×",
-                words.say("the file's tensors") if held.basis == "tensors" else words.say("the rules of its quantizer"),
-            ]
-        )
-    return grid(heads, rows)
-
-
 def _four_bits(model: ModelFact, words: Words) -> dict[str, str]:
     whole, small = (weights(model.quantized(name), name).total_bytes.high for name in ("F16", QUANTIZATION))
     return {"factor": words.significant(whole / small), "size": words.significant(small / GB), "name": QUANTIZATION}
-
-
-def _kv_types(words: Words) -> Grid:
-    heads = [
-        (words.say("KV cache type"), False),
-        (words.say("Values in a block"), True),
-        (words.say("Bytes in a block"), True),
-        (words.say("Bytes a value"), True),
-        (words.say("Smaller than f16 by"), True),
-    ]
-    rows: list[list[str | Cell | None]] = []
-    for kv_type, name in _KV_BLOCKS:
-        block = BLOCKS[name]
-        rows.append(
-            [
-                kv_type,
-                words.number(block.values),
-                words.number(block.size_bytes),
-                written(block.bytes_per_value, words, 5),
-                f"{written(2 / block.bytes_per_value, words)}×",
-            ]
-        )
-    return grid(heads, rows)
-
-
-def _users_tables(
-    model: ModelFact, machines: Sequence[MachineFact], world: World, words: Words
-) -> Iterator[dict[str, Any]]:
-    """Yield one table a machine: GiB of cache by context, type and users, with what fits beside weights and reserve."""
-    shape = model.quantized(QUANTIZATION)
-    for machine in machines:
-        limit = usable(machine.machine, world)
-        if limit is None:
-            continue
-        room = Budget(Limit(limit, "rule"), weights(shape).total_bytes, reserve_bytes=RESERVE_BYTES)
-        heads = [
-            (words.say("Tokens a request"), True),
-            (words.say("KV cache type"), False),
-            *((words.say_n("%(n)d user (GiB)", "%(n)d users (GiB)", users), True) for users in USERS),
-        ]
-        rows: list[list[str | Cell | None]] = []
-        for tokens in CONTEXTS:
-            for kv_type in ("f16", "q8_0"):
-                row: list[str | Cell | None] = [words.number(tokens), kv_type]
-                row += [_cell(shape, tokens, kv_type, users, room, words) for users in USERS]
-                rows.append(row)
-        yield {"machine": name_of(machine), "table": grid(heads, rows)}
-
-
-def _cell(shape: Model, tokens: int, kv_type: str, users: int, room: Budget, words: Words) -> Cell:
-    kept = cache_bytes(shape, tokens, kv_type, sequences=users)
-    fits = Budget(room.limit, room.weights_bytes, kept, reserve_bytes=room.reserve_bytes).fits
-    return Cell(written(kept.high / GIB, words), True, "perhaps" if fits is None else "yes" if fits else "no")
-
-
-def _scarcity(model: ModelFact, machines: Sequence[MachineFact], world: World, words: Words) -> Grid:
-    """Return what ends first on each machine as requests are added."""
-    shape = model.quantized(QUANTIZATION)
-    heads = [
-        (words.say("Machine"), False),
-        (words.say("KV cache type"), False),
-        (words.say("Requests that memory holds"), True),
-        (words.say("Decode gains up to"), True),
-        (words.say("Runs out first"), False),
-    ]
-    rows: list[list[str | Cell | None]] = []
-    for machine in machines:
-        limit = usable(machine.machine, world)
-        if limit is None:
-            continue
-        discrete = machine.machine.chip is not None and machine.machine.chip.memory_kind == "discrete"
-        held = weights(shape).device_bytes if discrete else weights(shape).total_bytes
-        budget = Budget(Limit(limit, "rule"), held, reserve_bytes=RESERVE_BYTES)
-        for kv_type in ("f16", "q8_0"):
-            count = sequences_that_fit(budget, shape, REQUEST_TOKENS, kv_type, Slots())
-            crossing = crossover_batch(shape, machine.machine, context_tokens=REQUEST_TOKENS, kv_type=kv_type)
-            ends = runs_out_first(
-                budget,
-                count,
-                tokens=REQUEST_TOKENS,
-                context_limit_tokens=shape.context_limit_tokens,
-                crossover_batch=crossing.datasheet,
-            )
-            rows.append(
-                [
-                    name_of(machine),
-                    kv_type,
-                    span(count, words),
-                    None if crossing.datasheet is None else span(crossing.datasheet, words, 2),
-                    _scarcity_told(ends, words),
-                ]
-            )
-    return grid(heads, rows)
-
-
-def _scarcity_told(ends: Scarcity, words: Words) -> str:
-    return words.say(_SCARCITIES[ends])
 
 
 def _sources(world: World, words: Words) -> list[Source]:

@@ -7,7 +7,8 @@ from typing import Final
 
 from roofbook.analysis.latency import Point, latency_points
 from roofbook.analysis.prefill import Curve
-from roofbook.analysis.reference import DecodeStand, StepLaw, decode_stands, step_laws
+from roofbook.analysis.reference import DecodeStand, decode_stands
+from roofbook.analysis.steps import StepLaw, step_laws
 from roofbook.analysis.subjects import curve_of
 from roofbook.facts import Facts, MachineFact
 from roofbook.pages.subjects import SubjectView

@@ -1,0 +1,120 @@
+"""How much a prefill bends: the fitted quadratic term against what attention's arithmetic takes."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scipy import stats
+
+from roofbook.analysis.prefill import Curve
+from roofbook.analysis.reference import doubted, setting
+from roofbook.analysis.regression import LEVEL, Fit, Interval, fit
+from roofbook.errors import EstimateError
+from roofbook.facts import PublishedRun
+from roofbook.theory.prefill import theoretical_law
+from roofbook.theory.shapes import Machine, Model
+from roofbook.units import MS_PER_S
+
+LENGTHS_FOR_A_BEND: Final = 4
+"""aT+bT^2 through fewer lengths leaves less than two degrees of freedom, and no interval that says anything."""
+
+REACH_FOR_A_BEND: Final = 8
+"""The longest prompt over the shortest: within less, a bend of a tenth is lost in the scatter of a per cent or two."""
+
+
+@dataclass(frozen=True)
+class Bend:
+    """How much more than its arithmetic the quadratic term of a prefill costs, in units of the linear one."""
+
+    machine: str
+    chip: str
+    vendor: str | None
+    model: str
+    quantization: str | None
+    source: str | None
+    """None for a measured subject."""
+    lengths: tuple[int, ...]
+    growth: float
+    """Of the time for a token, from the shortest to the longest length, as measured."""
+    excess: Interval
+    """Fitted b/a over the b/a of causal attention at the same rate as the matrices: 1 is what arithmetic explains."""
+    worst: float
+    """The fit's largest relative residual."""
+
+
+def bends(runs: Iterable[PublishedRun]) -> tuple[Bend, ...]:
+    """Return the bend of each published series of prompt lengths that one card or chip ran, in their order."""
+    series: dict[tuple[str, str, str, str, str | None], list[PublishedRun]] = {}
+    for run in runs:
+        if run.prefill_tok_per_s and run.prompt_tokens and run.shape is not None and run.chip is not None:
+            key = (run.source, run.machine, setting(run), run.model, run.quantization)
+            series.setdefault(key, []).append(run)
+    return tuple(bend for runs in series.values() if (bend := _published_bend(runs)) is not None)
+
+
+def measured_bend(curve: Curve, model: Model, machine: Machine) -> Bend | None:
+    """Return a subject's bend by the same law as the published ones; None where it cannot be fitted or compared."""
+    law = curve.candidate((1, 2))
+    if law is None or machine.chip is None or len(curve.lengths) < LENGTHS_FOR_A_BEND:
+        return None
+    lengths = [round(length.tokens) for length in curve.lengths]
+    found = _bend(lengths, [length.prefill_ms for length in curve.lengths], law.fit, model)
+    if found is None:
+        return None
+    growth, excess, worst = found
+    chip = machine.chip
+    return Bend(
+        machine.name or machine.id, chip.name or chip.id, chip.vendor, model.id, model.tensors.quantization, None,
+        tuple(lengths), growth, excess, worst,
+    )  # fmt: skip
+
+
+def _published_bend(runs: list[PublishedRun]) -> Bend | None:
+    first = runs[0]
+    points = sorted(
+        (run.prompt_tokens, MS_PER_S * run.prompt_tokens / run.prefill_tok_per_s)
+        for run in runs
+        if run.prompt_tokens and run.prefill_tok_per_s
+    )
+    lengths = [tokens for tokens, _ in points]
+    in_doubt = any(doubted(run, "prefill") for run in runs)
+    if in_doubt or first.shape is None or first.chip is None or len(set(lengths)) < LENGTHS_FOR_A_BEND:
+        return None
+    if lengths[-1] < REACH_FOR_A_BEND * lengths[0]:
+        return None
+    times = [took for _, took in points]
+    found = _bend(lengths, times, fit(lengths, times, (1, 2)), first.shape)
+    if found is None:
+        return None
+    growth, excess, worst = found
+    return Bend(
+        first.machine, first.chip.name or first.chip.id, first.chip.vendor, first.model, first.quantization,
+        first.source, tuple(lengths), growth, excess, worst,
+    )  # fmt: skip
+
+
+def _bend(
+    lengths: Sequence[int], times: Sequence[float], law: Fit | None, model: Model
+) -> tuple[float, Interval, float] | None:
+    """Return growth, excess and the worst residual of aT+bT^2; None where the model's arithmetic is not known."""
+    try:
+        by_arithmetic = theoretical_law(model, 1.0)
+    except EstimateError:
+        return None
+    if law is None or law.coefficient(1) <= 0 or by_arithmetic.b_ms <= 0:
+        return None
+    expected = by_arithmetic.b_ms / by_arithmetic.a_ms
+    ratio = _ratio(law)
+    growth = (times[-1] / lengths[-1]) / (times[0] / lengths[0]) - 1
+    excess = Interval(ratio.mid / expected, ratio.low / expected, ratio.high / expected)
+    return growth, excess, max(abs(residual) for residual in law.residuals)
+
+
+def _ratio(law: Fit) -> Interval:
+    """Return b/a of aT+bT^2 with its interval: Var(b/a) to first order, both from one covariance."""
+    a, b = law.coefficient(1), law.coefficient(2)
+    (var_a, cov), (_, var_b) = law.covariance
+    variance = var_b / a**2 - 2 * b * cov / a**3 + b**2 * var_a / a**4
+    half = float(stats.t.ppf((1 + LEVEL) / 2, law.degrees_of_freedom)) * math.sqrt(max(variance, 0.0))
+    return Interval(b / a, b / a - half, b / a + half)
