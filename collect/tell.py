@@ -297,14 +297,15 @@ class Tell:
         text = f"[{self._total - count(self._left)}/{self._total}] {what}"
         left_s = self._pace.left_s(self._left)
         if left_s is not None:
-            text += "  " + self.words.say("about %(time)s left", time=self._duration(left_s))
+            text += "  " + self.words.say("about %(time)s left", time=self.duration(left_s))
         if self._rewrites:
             self._write(_REWRITE + text)
             self._status_shown = True
         else:
             self.line(text)
 
-    def _duration(self, seconds: float) -> str:
+    def duration(self, seconds: float) -> str:
+        """Return a length of time as a person says it."""
         whole = round(seconds)
         if whole < 60:
             return self.words.say("%(seconds)d s", seconds=whole)
