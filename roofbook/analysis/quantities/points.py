@@ -1,6 +1,6 @@
 """The numbers of a subject's points: its latencies, and how much of the machine each reaches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from roofbook.analysis.ceilings import Reached, ceilings
 from roofbook.analysis.latency import Point
@@ -20,8 +20,9 @@ def point_quantities(
     Two points of one name have only the longer names: neither is meant by the shorter one.
     """
     named: dict[str, list[dict[str, Quantity]]] = {}
+    loads = _loads(subject)
     for point in points:
-        told = _latencies(subject, point)
+        told = _latencies(point, loads)
         if machine is not None and model is not None:
             told |= _against(subject, point, machine, model)
         named.setdefault(str(point.point), []).append(told)
@@ -31,7 +32,7 @@ def point_quantities(
     )
 
 
-def _latencies(subject: Subject, point: Point) -> dict[str, Quantity]:
+def _latencies(point: Point, loads: Mapping[tuple[str, int], float]) -> dict[str, Quantity]:
     prefill, decode, tpot = (
         of_summary("ms", point.prefill),
         of_summary("tok_per_s", point.decode),
@@ -46,23 +47,27 @@ def _latencies(subject: Subject, point: Point) -> dict[str, Quantity]:
         "tpot_ms": tpot if tpot.known else turned("ms", decode, MS_PER_S),
         "e2e_ms": of_summary("ms", point.e2e),
         "beyond_prefill_ms": of_summary("ms", point.waited),
-        "load_ms": _load(subject, point),
+        "load_ms": _load(point, loads),
         "requests": Quantity("count", float(point.requests)),
         "requests_to_p99": Quantity("count", float(point.ttft.p99_missing)),
         "reading_tok_per_s": turned("tok_per_s", prefill, MS_PER_S * tokens) if tokens else Quantity("tok_per_s"),
     }
 
 
-def _load(subject: Subject, point: Point) -> Quantity:
+def _loads(subject: Subject) -> dict[tuple[str, int], float]:
+    """Return how long the server says the model was loaded within each request, where it says so."""
+    return {
+        (str(row.get("run_id")), row["order_index"]): row["server_load_ms"]
+        for row in records(subject.rows[["run_id", "order_index", "server_load_ms"]])
+        if row["server_load_ms"] is not None
+    }
+
+
+def _load(point: Point, loads: Mapping[tuple[str, int], float]) -> Quantity:
     """Return the longest load within the point's requests."""
-    loads = [
-        row["server_load_ms"]
-        for row in records(subject.rows)
-        if row["order_index"] in point.rows
-        and row.get("run_id") in point.run_ids
-        and row.get("server_load_ms") is not None
-    ]
-    return Quantity("ms", max(loads, default=None), n=len(loads))
+    keys = [(run_id, index) for run_id in point.run_ids for index in point.rows]
+    found = [loads[key] for key in keys if key in loads]
+    return Quantity("ms", max(found, default=None), n=len(found))
 
 
 def _against(subject: Subject, point: Point, machine: Machine, model: Model) -> dict[str, Quantity]:
