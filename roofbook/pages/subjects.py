@@ -145,6 +145,7 @@ def _view(
         for finding in found
         if (finding.run_id, finding.order_index) in keys
         or (finding.order_index is None and (finding.run_id, finding.experiment, finding.point) in points)
+        or (finding.of_run and finding.run_id in run_ids)
     )
     machine = known.machines.get(subject.machine)
     own_runs = tuple(run for run in runs if run.run_id in run_ids)

@@ -65,6 +65,11 @@ class Finding:
     """The measures this row must not stand for; empty where the finding is only told."""
 
     @property
+    def of_run(self) -> bool:
+        """True for a doubt about a run as a whole."""
+        return self.experiment is None and self.point is None and self.order_index is None
+
+    @property
     def doubtful(self) -> bool:
         """True where something is spoilt, False where it is only told."""
         return bool(self.spoils)

@@ -53,14 +53,28 @@ CONDITIONS: Final = (
 POINT_CONDITIONS: Final = (*CONDITIONS, "concurrency", "rate_per_s", "request_options", "server_options")
 """And what may change from point to point, but not within one."""
 
+ANCHORED: Final = ("point", "model", "request_options")
+"""What makes anchors repeats of one another."""
+
 _NOT_SENT: Final = ("refused", "interrupted")
 
 _Figure = Callable[[Row], float | None]
 
 
 def drifted(anchors: list[Row]) -> Iterator[Finding]:
-    """Find a run whose anchor (one fixed point, repeated through the run) changed from its first third to its last."""
-    done = [row for row in anchors if is_ok(row)]
+    """Find a run whose anchor (one fixed point, repeated through the run) changed from its first third to its last.
+
+    A plan of several models or options has an anchor with each: they are no repeats of one another.
+    """
+    alike: dict[tuple[Value, ...], list[Row]] = {}
+    for row in anchors:
+        if is_ok(row):
+            alike.setdefault(tuple(row.get(name) for name in ANCHORED), []).append(row)
+    for done in alike.values():
+        yield from _drifted(done)
+
+
+def _drifted(done: list[Row]) -> Iterator[Finding]:
     for name, figure in _FIGURES.items():
         values = [value for row in done if (value := figure(row)) is not None and value > 0]
         third = max(1, len(values) // 3)
