@@ -3,6 +3,7 @@
 
 PLAN  ?= plans/first.yml
 VENV  ?= .venv
+SERVERS ?= .cache/servers
 # The newest Python that the checks ran with comes first; any from 3.11 on will do.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
@@ -15,7 +16,7 @@ ENGINE_IF_NEEDED := $(shell grep -Eq '^[[:space:]]*(server:.*[{,[:space:]])?api:
 # The theme announces the end of its life on every build; CONTRIBUTING.md says what we do about it.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help report collect site serve test check bench words clean
+.PHONY: help report collect site serve test test-servers check bench words clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +25,7 @@ help:
 	@echo "make site                build site/ from data/"
 	@echo "make serve               the same, live, while you write"
 	@echo "make test                the tests"
+	@echo "make test-servers        the collector against real servers, each in an environment of its own (gigabytes)"
 	@echo "make check               everything that has to hold before a change lands"
 	@echo "make bench               speed, side by side"
 	@echo "make words               the catalogues brought up to what is said"
@@ -42,6 +44,10 @@ serve: $(VENV)/.core
 
 test: $(VENV)/.dev $(VENV)/.engine
 	@$(PY) -m pytest $(ARGS)
+
+test-servers: $(VENV)/.dev
+	@sh tests/servers/make_environments.sh $(SERVERS) $(PYTHON)
+	@ROOFBOOK_SERVERS=$(SERVERS) $(PY) -m pytest -m servers tests/servers $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.engine
 	$(PY) -m ruff format --check .

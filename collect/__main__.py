@@ -8,10 +8,11 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from collect import server
+from collect import host, server
 from collect.doctor import examine
 from collect.run import Order, collect, describe_host
 from collect.tell import Tell
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 tell.line(_json(server.inspect(asked.url).as_json()))
                 return EXIT_DONE
             case "facts":
-                tell.line(_json(describe_host(places)))
+                tell.line(_json({**describe_host(places), "ceilings": asdict(host.measure_ceilings())}))
                 return EXIT_DONE
             case _:
                 return collect(Order(asked.plan, asked.out, asked.resume, asked.dry_run), places, tell)
@@ -72,7 +73,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m collect", parents=[common], description="Measure an LLM server by a plan.",
         epilog="also: doctor [PLAN] looks before a long run; inspect URL prints what a server tells of itself; facts "
-        "prints what this machine is",
+        "prints what this machine is and what its processor reaches",
     )  # fmt: skip
     match list(argv[:1]):
         case ["doctor"]:

@@ -182,8 +182,8 @@ def _settings(plan: Plan, reached: Reached, tell: Tell) -> None:
     if slots is not None and plan.most_concurrency > slots:
         tell.line(
             "! " + say(
-                "The plan sends %(concurrency)d requests at once, and the slots of the server are %(slots)d: the others wait. "
-                "Start it with more (llama-server -np, OLLAMA_NUM_PARALLEL, --max-num-seqs)",
+                "The plan sends %(concurrency)d requests at once, and the slots of the server are %(slots)d: "
+                "the others wait. Start it with more (llama-server -np, OLLAMA_NUM_PARALLEL, --max-num-seqs)",
                 concurrency=plan.most_concurrency, slots=slots,
             )
         )  # fmt: skip

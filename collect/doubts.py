@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from collect.schedule import Cell, Unit
-from collect.server import ServerFacts
 from roofbook.facts import Facts
-from roofbook.record import Row
-from roofbook.validity import Finding, Known, findings, known_of
+from roofbook.record import Row, RunFacts
+from roofbook.validity import Finding, findings, known_of
 from roofbook.words import Words
 from roofbook.words.doubts import name_of, sentence, way_out
 
@@ -24,22 +23,13 @@ _SHARE_OF_TIME: Final = 0.02
 Find = Callable[[Sequence[Row]], list[Finding]]
 
 
-def finder(facts: Facts, server: ServerFacts) -> Find:
-    """Return what finds doubts in rows of *server*: its model is the catalogue's, else as the server describes it."""
+def finder(facts: Facts, run: Callable[[], RunFacts]) -> Find:
+    """Return what finds doubts in rows of *run*, with what the catalogue and the run itself know."""
 
     def find(rows: Sequence[Row]) -> list[Finding]:
-        return findings(rows, _with_described(known_of(rows, facts), rows, server))
+        return findings(rows, known_of(rows, facts, [run()]))
 
     return find
-
-
-def _with_described(known: Known, rows: Sequence[Row], server: ServerFacts) -> Known:
-    if server.reading is None:
-        return known
-    name = server.columns()["model"]
-    keys = {(row.get("model"), row.get("quantization")) for row in rows if row.get("model") == name}
-    described = dict.fromkeys(keys, server.reading.model)
-    return replace(known, models={**described, **known.models})
 
 
 @dataclass

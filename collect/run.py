@@ -86,7 +86,7 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
                 _check_same(plan, reached, journal, now, tell)
             blocks = _blocks(plan, reached, journal)
             done = finished_keys(journal.rows)
-            find = finder(load_facts(places.facts), reached.facts)
+            find = finder(load_facts(places.facts), lambda: journal.facts)
             tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units], find)
             samples = read_samples(measured, journal.facts.run_id)  # of earlier lives of the run
             hardware = _machine(plan, reached, machine)

@@ -10,6 +10,7 @@ from typing import Final
 from roofbook.commands.answer import Question, answer
 from roofbook.commands.budget_json import as_json
 from roofbook.commands.budget_text import as_text
+from roofbook.commands.machine_source import find_machine
 from roofbook.commands.model_source import find_model
 from roofbook.errors import UsageError
 from roofbook.facts import load_facts
@@ -33,7 +34,8 @@ def run(arguments: Sequence[str], folder: Path | None = None) -> int:
     places = places_here(folder)
     facts = load_facts(places.facts)
     runtime = facts.runtime(asked.runtime)
-    machine = facts.machine(asked.machine)
+    here = find_machine(asked.machine, facts)
+    machine = here.fact
     found = find_model(asked.model, facts, runtime, asked.quantization)
     question = Question(
         model=found.model,
@@ -43,7 +45,7 @@ def run(arguments: Sequence[str], folder: Path | None = None) -> int:
         context_tokens=asked.context,
         users=asked.users,
         reserve_bytes=None if asked.reserve is None else Range.of(asked.reserve * GIB),
-        macos=asked.macos,
+        macos=here.macos if asked.macos is None else asked.macos,
         mac_limits=facts.mac_limits,
     )
     result = answer(question)
@@ -79,7 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL", help="a catalogue's name, a config.json, a .gguf, or inspect's JSON")
     parser.add_argument(
-        "--machine", required=True, metavar="M", help="an id of machines.yml, or of a card in chips.yml"
+        "--machine",
+        required=True,
+        metavar="M",
+        help="an id of machines.yml, of a card in chips.yml, or a file of `collect facts`",
     )
     parser.add_argument("--kv", metavar="TYPE", help="type of the KV cache: f16 (default), q8_0, q4_0, fp8 ... unknown")
     parser.add_argument("--context", type=_count, default=4096, metavar="N", help="tokens a request, prompt and answer")
