@@ -103,8 +103,8 @@ def _plan(keys: Keys, faults: list[PlanError]) -> Plan:
         one = experiment(inner, run, server, faults, taken=[other.name for other in experiments])
         if one is not None:
             experiments.append(one)
-    if server.api == "openai" and any("num_ctx" in one.options for one in experiments) and not warnings:
-        warnings.append(_no_num_ctx(keys.at("experiments")))
+    if any("num_ctx" in one.options for one in experiments) and not warnings:
+        warnings += _without_num_ctx(server.api, keys.at("experiments"))
     keys.finish()
     return Plan(name or "", machine, server, run, slo, tuple(experiments), tuple(warnings))
 
@@ -148,18 +148,30 @@ def _server(keys: Keys, faults: list[PlanError], warnings: list[PlanError]) -> S
     server = ServerWanted(
         api, url, inner.text("model"), key_env, given_options(inner.options("options")), _stated(inner)
     )
-    if server.api == "openai" and "num_ctx" in server.options:
-        warnings.append(_no_num_ctx(inner.at("options")))
+    if "num_ctx" in server.options:
+        warnings += _without_num_ctx(server.api, inner.at("options"))
     inner.finish()
     return server
 
 
-def _no_num_ctx(at: dict[str, Any]) -> PlanError:
-    return PlanError(
-        "%(file)s, line %(line)d: the OpenAI API has no num_ctx: the server may cut prompts that do not fit its own "
-        "limit. Use api: ollama to set it",
-        **at,
-    )
+def _without_num_ctx(api: Api, at: dict[str, Any]) -> list[PlanError]:
+    """Return what to say of a context that is asked for where it is not sent."""
+    if api == "openai":
+        return [
+            PlanError(
+                "%(file)s, line %(line)d: the OpenAI API has no num_ctx: the server may cut prompts that do not fit "
+                "its own limit. Use api: ollama to set it",
+                **at,
+            )
+        ]
+    if api in ("llamacpp", "embedded"):
+        return [
+            PlanError(
+                "%(file)s, line %(line)d: num_ctx is not sent: llama.cpp takes its context when it starts (--ctx-size)",
+                **at,
+            )
+        ]
+    return []
 
 
 def _stated(server: Keys) -> dict[str, Option]:
