@@ -52,33 +52,35 @@ class Roofs:
         )
 
 
-@dataclass(frozen=True)
-class Standing:
-    """The points that speak for a subject: decode with the shortest prompt, prefill with the longest."""
-
-    decode: PointCeilings | None
-    prefill: PointCeilings | None
-
-    @property
-    def decode_reached(self) -> Reached | None:
-        return None if self.decode is None else self.decode.decode
-
-    @property
-    def prefill_reached(self) -> Reached | None:
-        return None if self.prefill is None else self.prefill.prefill
-
-
 def roofs(machine: Machine, quantization: str | None) -> Roofs:
     """Return both denominators of *machine* for weights of *quantization*."""
     return Roofs(datasheet_rates(machine, quantization), measured_rates(machine))
 
 
-def standing(held: Sequence[PointCeilings]) -> Standing:
-    """Return the points that speak for all: of those with most single requests the shortest and the longest prompt."""
-    return Standing(
-        decode=_chosen(held, lambda point: point.decode, longest=False),
-        prefill=_chosen(held, lambda point: point.prefill, longest=True),
+def spokesman(points: Sequence[Point], figure: Callable[[Point], Summary], *, longest: bool) -> Point | None:
+    """Return the point that speaks for all: of those with most single requests the shortest or the longest prompt.
+
+    One request at a time, and no point whose every row is in doubt; None where none is left.
+    """
+    known = [
+        point
+        for point in points
+        if figure(point).median is not None
+        and point.prompt_tokens is not None
+        and (point.concurrency or 1) == 1
+        and point.rate_per_s is None
+        and not doubtful(point)
+    ]
+    most = max((figure(point).rows for point in known), default=0)
+    kept = sorted(
+        (point for point in known if figure(point).rows == most), key=lambda point: point.prompt_tokens or 0.0
     )
+    return (kept[-1] if longest else kept[0]) if kept else None
+
+
+def doubtful(point: Point) -> bool:
+    """Return whether every finished row of *point* is doubted in one figure or another."""
+    return 0 < point.finished <= point.doubtful
 
 
 def spots(held: Sequence[PointCeilings], model: Model, quantization: str | None, kv_type: str | None) -> list[Spot]:
@@ -104,30 +106,11 @@ def spots(held: Sequence[PointCeilings], model: Model, quantization: str | None,
     return told
 
 
-def _chosen(
-    held: Sequence[PointCeilings], figure: Callable[[Point], Summary], *, longest: bool
-) -> PointCeilings | None:
-    known = [
-        one
-        for one in held
-        if figure(one.point).median is not None and one.point.prompt_tokens is not None and not _doubtful(one.point)
-    ]
-    most = max((figure(one.point).rows for one in known), default=0)
-    kept = sorted(
-        (one for one in known if figure(one.point).rows == most), key=lambda one: one.point.prompt_tokens or 0.0
-    )
-    return (kept[-1] if longest else kept[0]) if kept else None
-
-
 def _spot(
     phase: Phase, point: Point, figure: Summary, flop_per_byte: float, flops_per_s: float, reached: Reached
 ) -> Spot:
     share = reached.measured_share if reached.basis == "measured" else reached.datasheet_share
-    return Spot(phase, point.prompt_tokens or 0.0, figure.n, flop_per_byte, flops_per_s, share, _doubtful(point))
-
-
-def _doubtful(point: Point) -> bool:
-    return 0 < point.finished <= point.doubtful
+    return Spot(phase, point.prompt_tokens or 0.0, figure.n, flop_per_byte, flops_per_s, share, doubtful(point))
 
 
 def _decode(model: Model, quantization: str | None, kv_type: str | None, tokens: int) -> tuple[float, float] | None:

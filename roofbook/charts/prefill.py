@@ -14,8 +14,8 @@ from roofbook.words import Words
 _STEPS: Final = 60
 """Straight pieces that the fitted curve is drawn with."""
 
-_SECONDS_FROM_MS: Final = 2_000
-"""From here on the axis counts seconds."""
+SECONDS_FROM_MS: Final = 2_000
+"""From here on a time is told in seconds."""
 
 Point = dict[str, Any]
 
@@ -93,7 +93,7 @@ class _Scale:
 
     def __init__(self, words: Words, shown: Sequence[tuple[Role, Length]]) -> None:
         self._words = words
-        self.in_seconds = max((length.high_ms for _, length in shown), default=0) >= _SECONDS_FROM_MS
+        self.in_seconds = max((length.high_ms for _, length in shown), default=0) >= SECONDS_FROM_MS
         self.longest = max((length.tokens for _, length in shown), default=1.0)
         unit = words.say("Prefill time (s)") if self.in_seconds else words.say("Prefill time (ms)")
         self.x = alt.X("tokens").type("quantitative").title(words.say("Prompt length (tokens)"))
@@ -260,6 +260,6 @@ def _table(words: Words, curve: Curve, shown: Sequence[tuple[Role, Length]]) -> 
 
 def time_text(words: Words, ms: float) -> str:
     """Return a time as prose says it: in seconds where there are some."""
-    if ms >= _SECONDS_FROM_MS:
+    if ms >= SECONDS_FROM_MS:
         return words.say("%(seconds)s s", seconds=words.significant(ms / MS_PER_S))
     return words.say("%(ms)s ms", ms=words.significant(ms))

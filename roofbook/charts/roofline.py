@@ -161,11 +161,11 @@ def _dots(marks: list[Mark], frame: _Frame, words: Words, colour: int) -> alt.Ch
 def _names(marks: list[Mark], frame: _Frame) -> alt.Chart:
     """Return the name of each phase once, below its points."""
     names: list[Mark] = []
-    for phase in dict.fromkeys(mark["phase"] for mark in marks):
-        of_phase = [mark for mark in marks if mark["phase"] == phase]
-        kept = [mark for mark in of_phase if not mark["doubtful"]] or of_phase
-        across = sorted(mark["across"] for mark in kept)[len(kept) // 2]
-        names.append({**kept[0], "across": across, "up": min(mark["up"] for mark in kept)})
+    for phase in dict.fromkeys(one["phase"] for one in marks):
+        of_phase = [one for one in marks if one["phase"] == phase]
+        kept = [one for one in of_phase if not one["doubtful"]] or of_phase
+        across = sorted(one["across"] for one in kept)[len(kept) // 2]
+        names.append({**kept[0], "across": across, "up": min(one["up"] for one in kept)})
     return (
         alt.Chart(alt.InlineData(values=names))
         .mark_text(fontSize=13, dy=20, fontWeight=600)
@@ -218,4 +218,8 @@ def _share(share: Range | None, words: Words) -> str:
     if share is None:
         return words.say("unknown")
     low, high = words.number(100 * share.low), words.number(100 * share.high)
-    return words.say("%(percent)s %%", percent=low if low == high else f"{low}–{high}")
+    return words.say("%(percent)s %%", percent=_ends(low, high))
+
+
+def _ends(low: str, high: str) -> str:
+    return low if low == high else f"{low}–{high}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from roofbook.pages.escape import slug
+from roofbook.pages.plan_file import plan_text
 from roofbook.pages.subjects import SubjectView
 
 _FOLDER: Final = "data"
@@ -15,6 +16,16 @@ _RUNS_AS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 def run_files(view: SubjectView) -> dict[str, Path]:
     """Return the parquet files of the subject's runs, by the address they are published at."""
     return {f"{_FOLDER}/{_file_name(run.path)}": run.path for run in view.runs}
+
+
+def plan_files(view: SubjectView) -> dict[str, bytes]:
+    """Return the plans of the subject's runs, by address; a run without one, such as an import, has none."""
+    plans = [(run, plan_text(run.facts.plan)) for run in view.runs]
+    return {
+        f"{_FOLDER}/{_file_name(run.path).removesuffix('.parquet')}.plan.yml": text.encode()
+        for run, text in plans
+        if text is not None
+    }
 
 
 def row_files(view: SubjectView) -> dict[str, bytes]:

@@ -1,129 +1,180 @@
-"""A subject's prefill page: how long its prompts take to read, and how sure that is."""
+"""A subject's prefill page: how long its prompts take to read, how sure that is, and what follows from it."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 import pandas as pd
 
-from roofbook.analysis.prefill import Curve, prefill_curve
-from roofbook.analysis.subjects import curve_of
-from roofbook.charts.cache import FigureCache
-from roofbook.charts.figure import Column, Table
-from roofbook.charts.prefill import prefill_figure, time_text
-from roofbook.pages.doubts import by_kind, name_of
+from roofbook.analysis.coefficients import beyond, repeats_scatter, wider_curve
+from roofbook.analysis.context import decode_over_context, window_control
+from roofbook.analysis.prefill import prefill_curve
+from roofbook.analysis.subjects import UNSEEN_KINDS
+from roofbook.charts.beyond import beyond_figure
+from roofbook.charts.cache import Drawn, FigureCache
+from roofbook.charts.prefill import measured_growth, prefill_figure, time_text
+from roofbook.pages import prefill_law, prefill_tables
+from roofbook.pages.doubts import by_kind
+from roofbook.pages.row_table import SHOWN_ROWS, in_order, key, row_table
+from roofbook.pages.sentence import Sentence
+from roofbook.pages.study import Study
 from roofbook.pages.subjects import SubjectView
 from roofbook.validity import Finding, clean
-from roofbook.words import Words
+from roofbook.words import Words, mark
 
-SHOWN_ROWS: Final = 200
-"""More rows than this are looked at in the file, not on the page."""
+_ROW_COLUMNS: Final = (
+    "prompt_tokens", "requests", "server_prefill_ms", "ttft_ms", "output_tokens", "context_limit_tokens", "status",
+)  # fmt: skip
 
 
 def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, Any]:
     """Return what the template ``prefill.md.j2`` shows."""
-    rows = _curve_rows(view)
-    found = _about(rows, view.found)
-    curve = curve_of(view.subject, view.found)
-    doubtful = rows[~clean(rows, found, "prefill")]
-    drawn = figures.draw(
-        prefill_figure, words, curve=curve, doubtful=prefill_curve(doubtful).lengths, colour=view.colour
-    )
+    study = Study(view)
+    curve, subject, equipment = study.curve, view.subject, view.equipment
+    law = curve.chosen and curve.chosen.fit
+    rows = _curve_rows(study)
+    places = {key(row) for row in rows}
+    found = [finding for finding in view.found if (finding.run_id, finding.order_index) in places]
+    decode = decode_over_context(study.points, _odd_decodes(view), equipment.model, subject.kv_cache_type)
     return {
         "title": words.say("Prefill: %(subject)s", subject=view.title(words)),
+        "answer": headline(study, words),
+        "caveats": _caveats(study, found, words),
         "curve": curve,
         "law": curve.chosen,
         "longest": curve.longest,
         "longest_time": time_text(words, curve.longest.prefill_ms) if curve.longest else None,
-        "drawn": [drawn],
-        "row_table": _row_table(rows.head(SHOWN_ROWS), found, words),
+        "growth": prefill_law.growth(curve, words),
+        "drawn": figures_of(study, words, figures),
+        "budgets": prefill_tables.budgets(curve, words),
+        "overhead": None if curve.overhead_ms is None else time_text(words, curve.overhead_ms),
+        "rag": prefill_tables.rag(curve, words),
+        "held_out": prefill_tables.held_out(curve, words),
+        "lengths": prefill_tables.by_length(curve, equipment.model, words),
+        "predicted": prefill_tables.predicted(curve, words),
+        "coefficients": prefill_law.coefficients(study, words),
+        "excess": prefill_law.excess(study, words),
+        "candidates": prefill_law.candidates(curve, words),
+        "wider": prefill_law.wider(curve, wider_curve(subject, view.found), words),
+        "weighting": prefill_law.weighting(repeats_scatter(_measured(study)), words),
+        "window": prefill_tables.window(window_control(study.rows), words),
+        "decode": prefill_tables.decode(decode, words),
+        "row_table": row_table(rows[:SHOWN_ROWS], found, words, _ROW_COLUMNS),
         "rows_hidden": max(0, len(rows) - SHOWN_ROWS),
-        "failed": int((~rows["status"].eq("ok").fillna(False)).sum()),
+        "failed": sum(row.get("status") != "ok" for row in rows),
         "doubts": by_kind([finding for finding in found if "prefill" in finding.spoils], words),
-        "notes": by_kind([finding for finding in found if "prefill" not in finding.spoils], words),
-        "coefficients": _coefficients(curve, words),
-        "left_out": _left_out(curve, words),
+        # What a run's anchors did says something of every length that was measured between them.
+        "notes": by_kind(
+            [finding for finding in found if "prefill" not in finding.spoils]
+            + [
+                finding
+                for finding in view.found
+                if finding.of_run and finding.run_id in {run_id for run_id, _ in places}
+            ],
+            words,
+        ),
+        "law_has_square": law is not None and 2 in law.powers,
     }
 
 
-def _curve_rows(view: SubjectView) -> pd.DataFrame:
-    """Return the rows of the curve: measured, of kind prefill_curve, in the order of their lengths."""
-    rows = view.subject.rows
-    wanted = rows["kind"].eq("prefill_curve").fillna(False) & rows["phase"].eq("measured").fillna(False)
-    return rows[wanted].sort_values(["prompt_tokens", "order_index"], kind="stable", na_position="last")
-
-
-def _about(rows: pd.DataFrame, found: Sequence[Finding]) -> list[Finding]:
-    """Return the doubts about single rows of *rows*."""
-    keys = set(zip(rows["run_id"], rows["order_index"], strict=True))
-    return [finding for finding in found if (finding.run_id, finding.order_index) in keys]
-
-
-def _row_table(rows: pd.DataFrame, found: Sequence[Finding], words: Words) -> Table:
-    """Return *rows* as they are, for people: one row a request, or a publication's median over several."""
-    columns = (
-        Column("prompt_tokens", words.say("Prompt tokens")),
-        Column("requests", words.say("n (requests)")),
-        Column("server_prefill_ms", words.say("Prefill (ms)"), 1),
-        Column("ttft_ms", words.say("TTFT (ms)"), 1),
-        Column("output_tokens", words.say("Output tokens")),
-        Column("context_limit_tokens", words.say("Context limit (tokens)")),
-        Column("status", words.say("Outcome"), None),
-        Column("noted", words.say("Noted"), None),
+def headline(study: Study, words: Words) -> Sentence:
+    """Return how long the longest measured prompt takes to read."""
+    longest = study.curve.longest
+    if longest is None:
+        return Sentence(mark("No prefill time of this subject could be measured yet."))
+    return Sentence(
+        mark("Reading a prompt of %(tokens)s tokens takes %(time)s; only then does the first token appear."),
+        {"tokens": words.number(longest.tokens), "time": time_text(words, longest.prefill_ms)},
     )
-    doubts: dict[tuple[Any, Any], list[str]] = {}
-    for finding in found:
-        doubts.setdefault((finding.run_id, finding.order_index), []).append(name_of(finding, words))
-    table = [
-        (
-            _number(row["prompt_tokens"]),
-            1 if pd.isna(row["aggregate_of"]) else (int(row["aggregate_of"]) or None),
-            _number(row["server_prefill_ms"]),
-            _number(row["ttft_ms"]),
-            _number(row["output_tokens"]),
-            _number(row["context_limit_tokens"]),
-            None if pd.isna(row["status"]) else str(row["status"]),
-            ", ".join(dict.fromkeys(doubts.get((row["run_id"], row["order_index"]), []))),
-        )
-        for row in rows.to_dict("records")
-    ]
-    return Table(columns, tuple(table))
 
 
-def _coefficients(curve: Curve, words: Words) -> list[dict[str, str]]:
-    """Return the law's coefficients with their intervals, as they are written."""
-    if curve.chosen is None:
-        return []
-    names = {0: ("c", "ms"), 1: ("a", words.say("ms per token")), 2: ("b", words.say("ms per token squared"))}
-    told: list[dict[str, str]] = []
-    for power in curve.chosen.powers:
-        interval = curve.chosen.fit.coefficient_interval(power)
-        name, unit = names[power]
-        told.append(
-            {
-                "name": name,
-                "value": words.significant(interval.mid),
-                "low": words.significant(interval.low, 2),
-                "high": words.significant(interval.high, 2),
-                "unit": unit,
-            }
-        )
-    return told
+def _curve_rows(study: Study) -> list[dict[str, Any]]:
+    """Return the rows of the curve, shortest prompt first."""
+    rows = [row for row in _measured(study) if row.get("kind") == "prefill_curve"]
+    return sorted(in_order(rows), key=lambda row: row.get("prompt_tokens") or float("inf"))
 
 
-def _left_out(curve: Curve, words: Words) -> list[tuple[str, str, str]]:
-    """Return the fit's lengths, each with what the law says of it and what the law of the others would have said."""
-    if curve.chosen is None or curve.chosen.left_out is None:
-        return []
-    errors = zip(curve.lengths, curve.chosen.fit.residuals, curve.chosen.left_out, strict=True)
+def _measured(study: Study) -> list[dict[str, Any]]:
+    return [row for row in study.rows if row.get("phase") in ("measured", None)]
+
+
+def _odd_decodes(view: SubjectView) -> list[str | None]:
+    """Return the points whose decode rate is an outlier."""
     return [
-        (words.number(length.tokens), _percent(words, residual), _percent(words, left_out))
-        for length, residual, left_out in errors
+        finding.point
+        for finding in view.found
+        if finding.kind == "outlier" and finding.values.get("figure") == "decode_tok_per_s"
     ]
 
 
-def _percent(words: Words, share: float) -> str:
-    return f"{'+' if share > 0 else ''}{words.number(100 * share, 1)} %"
+def figures_of(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
+    """Return the curve, and its law beyond what was measured where there is one."""
+    curve, view = study.curve, study.view
+    rows = _doubtful_rows(view).head(SHOWN_ROWS)
+    doubtful = [length for place in range(len(rows)) for length in prefill_curve(rows.iloc[[place]]).lengths]
+    drawn = [figures.draw(prefill_figure, words, curve=curve, doubtful=doubtful, colour=view.colour)]
+    law = curve.chosen and curve.chosen.fit
+    if law is None or curve.longest is None:
+        return drawn
+    ahead = beyond(law, curve.longest.tokens)
+    title = words.say(
+        "At %(tokens)s tokens the law says %(time)s, and the interval is %(width)s wide",
+        tokens=words.number(ahead[-1].tokens),
+        time=time_text(words, ahead[-1].law.mid),
+        width=time_text(words, ahead[-1].law.high - max(0.0, ahead[-1].law.low)),
+    )
+    return [
+        *drawn,
+        figures.draw(
+            beyond_figure,
+            words,
+            title=title,
+            law=law,
+            lengths=curve.lengths,
+            predicted=ahead,
+            colour=view.colour,
+        ),
+    ]
 
 
-def _number(value: Any) -> float | None:
-    return None if pd.isna(value) else float(value)
+def _doubtful_rows(view: SubjectView) -> pd.DataFrame:
+    """Return the finished prefills that neither made the curve nor may be held against it."""
+    rows = view.subject.rows
+    kind, measured = rows["kind"].fillna(""), rows["phase"].fillna("measured").eq("measured")
+    of_curve = kind.eq("prefill_curve") & ~clean(rows, view.found, "prefill")
+    beside = kind.isin(UNSEEN_KINDS) & ~clean(rows, view.found)
+    return rows[measured & (of_curve | beside)]
+
+
+def _caveats(study: Study, found: list[Finding], words: Words) -> list[str]:
+    """Return what the answer must not be read without, at most two."""
+    curve, told = study.curve, list[str]()
+    if not curve.lengths:
+        return told
+    if curve.clock == "client":
+        told.append(
+            words.say("The server reports no prefill time, so the client's time to the first token stands for it.")
+        )
+    if any(length.rows == 1 and (length.runs or 2) > 1 for length in curve.lengths):
+        told.append(
+            words.say_n(
+                "The length is a published median; the single runs behind it are not known.",
+                "Each length is one published median, so every interval here rests on %(n)d lengths.",
+                len(curve.lengths),
+            )
+        )
+    orders = {_order(run.facts.plan) for run in study.view.runs}
+    if len(curve.lengths) > 1 and measured_growth(curve.lengths) > 0 and orders - {"shuffled", "interleaved"}:
+        told.append(
+            words.say("It is not known in which order the lengths ran: growing heat would bend the curve as well.")
+            if None in orders
+            else words.say("The lengths ran one after the other: growing heat would bend the curve as well.")
+        )
+    if any(finding.kind == "mixed_conditions" for finding in found):
+        told.append(words.say("Not all lengths ran under one context limit (see the rows)."))
+    return told[:2]
+
+
+def _order(plan: Mapping[str, Any]) -> str | None:
+    """Return the order in which the plan sent its requests; None where there is no plan."""
+    run: Any = plan.get("run")
+    return str(cast("dict[str, Any]", run).get("order")) if isinstance(run, dict) else None

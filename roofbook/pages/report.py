@@ -9,10 +9,10 @@ from typing import Any, Final
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.draw import vega_bundle
 from roofbook.facts import load_facts
-from roofbook.pages import prefill, request
+from roofbook.pages import budget, data, overview, prefill, speed
 from roofbook.pages.calculator import calculator
 from roofbook.pages.concepts import World, concepts, tables
-from roofbook.pages.downloads import row_files, run_files
+from roofbook.pages.downloads import plan_files, row_files, run_files
 from roofbook.pages.engine import Engine
 from roofbook.pages.escape import plain_title
 from roofbook.pages.home import front_page
@@ -32,7 +32,11 @@ from roofbook.words import Words, load_words, mark
 Context = dict[str, Any]
 
 TOPICS: Final[Mapping[str, tuple[str, Callable[[SubjectView, Words, FigureCache], Context]]]] = {
+    "overview": (mark("Overview"), overview.context),
+    "speed": (mark("Speed"), speed.context),
     "prefill": (mark("Prefill"), prefill.context),
+    "memory": (mark("Memory"), budget.context),
+    "data": (mark("Data"), data.context),
 }
 """A subject's pages: the name is the template's and the address's, then its label and what it shows."""
 
@@ -85,7 +89,7 @@ class _Chapter:
 
 
 def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache) -> _Chapter:
-    assets: dict[str, bytes | Path] = {**row_files(view), **run_files(view)}
+    assets: dict[str, bytes | Path] = {**row_files(view), **run_files(view), **plan_files(view)}
     common = {
         "view": view,
         "conditions": view.conditions(words),
@@ -102,9 +106,6 @@ def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache
         tables = {csv_address(uri, drawn): drawn for drawn in shown[name]["drawn"]}
         assets |= {address: drawn.figure.table.csv().encode() for address, drawn in tables.items()}
         placeable += [Placeable(drawn, address) for address, drawn in tables.items()]
-    placeable += [
-        Placeable(drawn, csv_address(f"{view.slug}.md", drawn)) for drawn in request.drawn(view, words, figures)
-    ]
     topics = {name: f"{view.slug}/{name}.md" for name in TOPICS}
     card = {"view": view, "uri": pages[0].uri, "topics": topics, **shown}
     return _Chapter(
@@ -115,4 +116,4 @@ def _chapter(view: SubjectView, words: Words, press: Press, figures: FigureCache
 def _drawn(words: Words, figures: FigureCache, view: SubjectView) -> list[Drawn]:
     """Return all figures of *view*, for pages other than its own."""
     contexts = (context(view, words, figures) for _, context in TOPICS.values())
-    return [*(drawn for shown in contexts for drawn in shown["drawn"]), *request.drawn(view, words, figures)]
+    return [drawn for shown in contexts for drawn in shown["drawn"]]

@@ -107,6 +107,45 @@ SENTENCES: Final[Mapping[str, str]] = {
     "drifted": mark("The fixed test point changed by %(share)s during the run (%(figure)s: %(first)s, then %(last)s)."),
 }
 
+_WITHOUT_WARM: Final[Mapping[str, str]] = {
+    "cold_load": mark("The model was loaded during the request (%(load_ms)s)."),
+    "reload": mark("The model was loaded again in the middle of the run (%(load_ms)s)."),
+}
+"""Where no load time of a warm request is known beside it."""
+
+_CALLED: Final[Mapping[str, str]] = {
+    "decode_tok_per_s": mark("decode"),
+    "prefill_ms": mark("prefill"),
+    "ttft_ms": mark("TTFT"),
+    "overhead_ms": mark("the time between prefill and first token"),
+    "first_byte_ms": mark("the first byte"),
+    "last_token_ms": mark("the last token"),
+    "first_answer_ms": mark("the first token of the answer"),
+    "e2e_ms": mark("the end of the request"),
+    "server_prefill_ms": mark("the server's prefill"),
+    "server_total_ms": mark("the server's total"),
+    "median": mark("a median"),
+    "machine": mark("the machine"),
+    "server": mark("the server"),
+    "server_version": mark("the server's version"),
+    "model_digest": mark("the model's digest"),
+    "quantization": mark("the quantization"),
+    "kv_cache_type": mark("the KV cache type"),
+    "flash_attention": mark("flash attention"),
+    "context_limit_tokens": mark("the context limit in tokens"),
+    "parallel_slots": mark("the number of slots"),
+    "gpu_fraction": mark("the share on the GPU"),
+    "pause_before_ms": mark("the pause before a request in ms"),
+    "power_source": mark("the power source"),
+    "concurrency": mark("the number of requests at once"),
+    "request_options": mark("the request's options"),
+    "server_options": mark("the server's options"),
+}
+"""What the columns and figures are called that a finding names; others stand as they are."""
+
+_NAMES_SOMETHING: Final = ("field", "figure", "statistic", "earlier", "later")
+_OF_A_FIGURE: Final = ("value", "usual", "first", "last")
+
 _CACHE_OFF: Final = mark(
     "Let no other client use the server, and start it without a prompt cache that outlives a request, where it has "
     "such a switch."
@@ -170,7 +209,9 @@ def name_of(kind: str, words: Words) -> str:
 
 def sentence(kind: str, values: Values, words: Words) -> str:
     """Return a doubt as a sentence with its numbers."""
-    return words.say(SENTENCES[kind], **_all_told(values, words))
+    without = kind in _WITHOUT_WARM and values.get("warm_ms") is None
+    told = words.say(_WITHOUT_WARM[kind] if without else SENTENCES[kind], **_all_told(values, words))
+    return told[:1].upper() + told[1:]
 
 
 def way_out(kind: str, values: Values, words: Words) -> str:
@@ -179,13 +220,25 @@ def way_out(kind: str, values: Values, words: Words) -> str:
 
 
 def _all_told(values: Values, words: Words) -> dict[str, str]:
-    return {name: _told(name, value, words) for name, value in values.items()}
+    figure = str(values.get("figure") or "")
+    told: dict[str, str] = {}
+    for name, value in values.items():
+        if name in _NAMES_SOMETHING and value in _CALLED:
+            told[name] = words.say(_CALLED[str(value)])
+        elif name in _OF_A_FIGURE and figure.endswith(("_ms", "_tok_per_s")) and isinstance(value, int | float):
+            sentence = mark("%(rate)s tok/s") if figure.endswith("_tok_per_s") else mark("%(ms)s ms")
+            told[name] = words.say(sentence, rate=words.significant(value), ms=words.significant(value))
+        else:
+            told[name] = _told(name, value, words)
+    return told
 
 
 def _told(name: str, value: float | int | str | None, words: Words) -> str:
     """Return a finding's value with the unit that its name ends in."""
     if value is None or isinstance(value, str):
         return words.say("unknown") if value is None else value
+    if name == "minutes":
+        return words.number(max(1, value))
     if name.endswith("_ms"):
         return words.say("%(ms)s ms", ms=words.significant(value))
     if name.endswith("flops_per_s"):

@@ -1,0 +1,192 @@
+"""What a subject's prefill page says of its law: how it was chosen, and what its coefficients mean."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from roofbook.analysis.coefficients import Compared, compared, implied_flops_per_s, r_squared
+from roofbook.analysis.differences import Scatter
+from roofbook.analysis.prefill import Curve
+from roofbook.charts.prefill import fitted_growth, measured_growth
+from roofbook.pages.concepts.grid import Grid, grid, percent
+from roofbook.pages.prefill_tables import signed
+from roofbook.pages.row_table import noted
+from roofbook.pages.sentence import Sentence
+from roofbook.pages.study import Study
+from roofbook.theory.shapes import Range
+from roofbook.units import TFLOP
+from roofbook.words import Words, mark
+
+LAWS: Final[Mapping[tuple[int, ...], str]] = {(1,): "aT", (1, 2): "aT + bT²", (0, 1, 2): "c + aT + bT²"}
+
+_SMALL: Final = 1e-3
+"""Numbers below this are told by their power of ten."""
+
+_REJECTED: Final = 0.05
+"""Two-sided p value below which an assumption about scatter is ruled out."""
+
+
+def growth(curve: Curve, words: Words) -> dict[str, str] | None:
+    """Return by how much a token's time grows along the curve, as measured and by the law; None without a law."""
+    if curve.chosen is None or len(curve.lengths) < 2:
+        return None
+    return {
+        "measured": signed(measured_growth(curve.lengths), words, 0),
+        "fitted": signed(fitted_growth(curve.chosen, curve.lengths), words, 0),
+    }
+
+
+def coefficients(study: Study, words: Words) -> Grid | None:
+    """Return the law's coefficients beside what counting operations gives; None without a law."""
+    chosen, equipment = study.curve.chosen, study.view.equipment
+    if chosen is None:
+        return None
+    heads = [
+        (words.say("Coefficient"), False),
+        (words.say("Fitted"), True),
+        (words.say("95 %% interval"), True),
+        (words.say("Counted, at the measured rate"), True),
+        (words.say("Counted, at the data sheet's"), True),
+    ]
+    held = compared(chosen.fit, equipment.model, equipment.machine, study.view.subject.quantization)
+    return grid(heads, [_coefficient(one, words) for one in held])
+
+
+def _coefficient(one: Compared, words: Words) -> tuple[str | None, ...]:
+    name, unit = {
+        0: ("c", words.say("ms")),
+        1: ("a", words.say("ms per token")),
+        2: ("b", words.say("ms per token squared")),
+    }[one.power]
+
+    def counted(value: Range | None) -> str | None:
+        if value is None:
+            return None
+        low, high = small(value.low, words), small(value.high, words)
+        return low if low == high else words.say("%(low)s to %(high)s", low=low, high=high)
+
+    low, high = small(one.fitted.low, words), small(one.fitted.high, words)
+    return (
+        noted(name, unit),
+        small(one.fitted.mid, words),
+        words.say("%(low)s to %(high)s", low=low, high=high),
+        counted(one.measured),
+        counted(one.datasheet),
+    )
+
+
+def excess(study: Study, words: Words) -> dict[str, str] | None:
+    """Return how far the fitted bend exceeds attention's operations; None where that cannot be said."""
+    chosen, equipment = study.curve.chosen, study.view.equipment
+    if chosen is None:
+        return None
+    held = compared(chosen.fit, equipment.model, equipment.machine, study.view.subject.quantization)
+    factor = next((one.factor for one in held if one.factor is not None), None)
+    rate = implied_flops_per_s(chosen.fit, equipment.model)
+    if factor is None or rate is None:
+        return None
+    return {
+        "factor": words.significant(factor.mid, 2),
+        "low": words.significant(factor.low, 2),
+        "high": words.significant(factor.high, 2),
+        "rate": words.say("%(value)s TFLOPS", value=words.significant(rate / TFLOP)),
+        "verdict": "more" if factor.low > 1 else "less" if factor.high < 1 else "alike",
+    }
+
+
+def candidates(curve: Curve, words: Words) -> Grid | None:
+    """Return the laws that were tried, with what decides between them; None where no law was chosen."""
+    if curve.chosen is None:
+        return None
+    heads = [
+        (words.say("Law"), False),
+        ("a", True),
+        ("b", True),
+        ("c", True),
+        ("AICc", True),
+        (words.say("Error when left out"), True),
+        ("R²", True),
+        (words.say("Chosen"), False),
+    ]
+    rows: list[tuple[str | None, ...]] = []
+    for one in curve.candidates:
+        fits = [one.fit.coefficient(power) if power in one.powers else None for power in (1, 2, 0)]
+        explained = r_squared(one.fit, curve.lengths)
+        rows.append(
+            (
+                LAWS[one.powers],
+                *(None if value is None else small(value, words) for value in fits),
+                None if one.fit.aicc is None else words.number(one.fit.aicc, 1),
+                None if one.left_out_rms is None else percent(one.left_out_rms, words, 1),
+                None if explained is None else words.number(explained, 5),
+                words.say("yes") if one is curve.chosen else "",
+            )
+        )
+    return grid(heads, rows)
+
+
+def wider(curve: Curve, whole: Curve, words: Words) -> dict[str, Grid | Sentence] | None:
+    """Return the same choice with the subject's other trusted lengths; None where there are none or too few."""
+    extra = len(whole.lengths) - len(curve.lengths)
+    table = candidates(whole, words)
+    if extra < 1 or curve.chosen is None or whole.chosen is None or table is None:
+        return None
+    values = {"extra": words.number(extra), "all": words.number(len(whole.lengths))}
+    laws = {"law": LAWS[whole.chosen.powers]}
+    if whole.chosen.powers == curve.chosen.powers:
+        told_of = Sentence(
+            mark("With the subject's %(extra)s other trusted lengths (%(all)s in all) the choice stays at %(law)s."),
+            laws, values,
+        )  # fmt: skip
+    else:
+        told_of = Sentence(
+            mark(
+                "With the subject's %(extra)s other trusted lengths (%(all)s in all) %(law)s is chosen instead: "
+                "so few points do not settle the law's form."
+            ),
+            laws, values,
+        )  # fmt: skip
+    return {"table": table, "told": told_of}
+
+
+def weighting(scatter: Scatter | None, words: Words) -> Sentence | None:
+    """Return why the points count by their relative error, by the repeats' own scatter; None where there is none."""
+    if scatter is None:
+        return None
+    values = {
+        "short": words.say("%(ms)s ms", ms=words.significant(scatter.short_sd, 2)),
+        "long": words.say("%(ms)s ms", ms=words.significant(scatter.long_sd, 2)),
+        "absolute_f": words.significant(scatter.absolute_f, 2),
+        "absolute_p": words.significant(scatter.absolute_p, 1),
+        "relative_f": words.significant(scatter.relative_f, 2),
+        "relative_p": words.significant(scatter.relative_p, 2),
+    }
+    if scatter.absolute_p < _REJECTED <= scatter.relative_p:
+        return Sentence(
+            mark(
+                "Repeats of the shortest prompt scatter by %(short)s, those of the longest by %(long)s. Equal scatter "
+                "in milliseconds is ruled out (F = %(absolute_f)s, p = %(absolute_p)s), equal scatter in per cent is "
+                "not (F = %(relative_f)s, p = %(relative_p)s): each length counts by its relative error."
+            ),
+            {},
+            values,
+        )
+    return Sentence(
+        mark(
+            "Repeats of the shortest prompt scatter by %(short)s, those of the longest by %(long)s (equal scatter in "
+            "milliseconds: F = %(absolute_f)s, p = %(absolute_p)s; in per cent: F = %(relative_f)s, "
+            "p = %(relative_p)s). These few repeats do not settle it; each length counts by its relative error, as "
+            "times usually scatter."
+        ),
+        {},
+        values,
+    )
+
+
+def small(value: float, words: Words) -> str:
+    """Return *value* with three digits; a very small one by its power of ten."""
+    if value == 0 or abs(value) >= _SMALL:
+        return words.significant(value)
+    exponent = math.floor(math.log10(abs(float(f"{value:.2e}"))))
+    digits = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{words.number(value / 10.0**exponent, 2)} × 10{digits}"

@@ -1,0 +1,243 @@
+"""What a subject's prefill page says of times: what fits a wait, what a prediction is worth, what the context costs."""
+
+from typing import Final
+
+from roofbook.analysis.coefficients import attention_share, beyond
+from roofbook.analysis.context import DecodeAt, WindowControl
+from roofbook.analysis.prefill import Curve, prompt_budget
+from roofbook.analysis.quantities.quantity import of_range
+from roofbook.charts.prefill import time_text
+from roofbook.pages.concepts.grid import Grid, grid, percent
+from roofbook.pages.row_table import noted
+from roofbook.pages.sentence import Sentence
+from roofbook.pages.speed_tables import between
+from roofbook.pages.values import told
+from roofbook.theory.shapes import Model, Range
+from roofbook.units import MS_PER_S
+from roofbook.words import Words, mark
+
+TARGETS_MS: Final = (1_000, 2_000, 5_000)
+"""Waits for a first token: hardly felt, borne, and too long for a conversation."""
+
+RAG_TOKENS: Final = 1_600
+"""A question with a few retrieved passages before it."""
+
+
+def budgets(curve: Curve, words: Words) -> Grid | None:
+    """Return how many prompt tokens fit each of TARGETS_MS; None without a law."""
+    if curve.chosen is None or curve.longest is None:
+        return None
+    heads = [
+        (words.say("First token within"), True),
+        (words.say("Prompt tokens"), True),
+        (words.say("95 %% interval"), True),
+    ]
+    rows: list[tuple[str | None, ...]] = []
+    for target_ms in TARGETS_MS:
+        fits = prompt_budget(curve.chosen.fit, target_ms, curve.overhead_ms or 0.0, curve.longest.tokens)
+        ends = [None if end is None else words.number(end) for end in (fits.low, fits.high)]
+        rows.append(
+            (
+                words.say("%(value)s s", value=words.number(target_ms / MS_PER_S)),
+                None if fits.mid is None else words.number(fits.mid),
+                None if None in ends else words.say("%(low)s to %(high)s", low=ends[0], high=ends[1]),
+            )
+        )
+    return grid(heads, rows)
+
+
+def rag(curve: Curve, words: Words) -> Sentence | None:
+    """Return how long a prompt usual for RAG waits; None without a law."""
+    if curve.chosen is None:
+        return None
+    overhead = curve.overhead_ms or 0.0
+    band = curve.chosen.fit.prediction(RAG_TOKENS)
+    return Sentence(
+        mark(
+            "A prompt of %(tokens)s tokens, usual for RAG, waits %(time)s for its first token "
+            "(95 %% interval %(range)s)."
+        ),
+        {"time": time_text(words, band.mid + overhead)},
+        {
+            "tokens": words.number(RAG_TOKENS),
+            "range": between(max(0.0, band.low + overhead), band.high + overhead, words),
+        },
+    )
+
+
+def held_out(curve: Curve, words: Words) -> Sentence | None:
+    """Return how the law of the shorter lengths fares at the longest; None where they are too few."""
+    held, chosen = curve.hold_out(), curve.chosen
+    if held is None or chosen is None:
+        return None
+    inside = mark(
+        "Fitted to the %(lengths)s shorter lengths only, the law predicts %(predicted)s for %(tokens)s tokens "
+        "(95 %% prediction interval %(range)s). Measured: %(measured)s, inside the interval; the prediction is off by "
+        "%(error)s. The law that has seen this point misses it by %(seen)s, which is no prediction."
+    )
+    outside = mark(
+        "Fitted to the %(lengths)s shorter lengths only, the law predicts %(predicted)s for %(tokens)s tokens "
+        "(95 %% prediction interval %(range)s). Measured: %(measured)s, outside the interval; the prediction is off by "
+        "%(error)s. The law that has seen this point misses it by %(seen)s, which is no prediction."
+    )
+    band = held.predicted_ms
+    return Sentence(
+        inside if held.inside else outside,
+        {
+            "predicted": time_text(words, band.mid),
+            "measured": time_text(words, held.measured_ms),
+            "error": signed(held.error_share, words),
+        },
+        {
+            "lengths": words.number(held.fitted_lengths),
+            "tokens": words.number(held.tokens),
+            "range": between(max(0.0, band.low), band.high, words),
+            "seen": signed(chosen.fit.residuals[-1], words),
+        },
+    )
+
+
+def by_length(curve: Curve, model: Model | None, words: Words) -> Grid | None:
+    """Return every fitted length: measured, by the law, left out, and how much of it is attention."""
+    chosen = curve.chosen
+    if chosen is None:
+        return None
+    square = 2 in chosen.powers
+    shares = [attention_share(model, length.tokens) for length in curve.lengths]
+    heads = [
+        (words.say("Prompt tokens"), True),
+        (words.say("n (requests)"), True),
+        (words.say("Measured"), True),
+        (words.say("ms per token"), True),
+        (words.say("Law"), True),
+        (words.say("Error"), True),
+        (words.say("Error when left out"), True),
+        *([(words.say("Share of bT²"), True)] if square else []),
+        *([(words.say("Attention by arithmetic"), True)] if any(shares) else []),
+    ]
+    rows = [
+        (
+            words.number(length.tokens),
+            None if length.runs is None else words.number(length.runs),
+            time_text(words, length.prefill_ms),
+            words.significant(length.ms_per_token),
+            time_text(words, chosen.fit.value(length.tokens)),
+            signed(residual, words),
+            None if chosen.left_out is None else signed(chosen.left_out[place], words),
+            *([percent(chosen.fit.term_share(2, length.tokens) or 0.0, words)] if square else []),
+            *([_range_share(shares[place], words)] if any(shares) else []),
+        )
+        for place, (length, residual) in enumerate(zip(curve.lengths, chosen.fit.residuals, strict=True))
+    ]
+    return grid(heads, rows)
+
+
+def predicted(curve: Curve, words: Words) -> Grid | None:
+    """Return what the law says of lengths nobody measured, beside a straight line; None without a law."""
+    if curve.chosen is None or curve.longest is None:
+        return None
+    heads = [
+        (words.say("Prompt tokens"), True),
+        (words.say("By the law"), True),
+        (words.say("95 %% prediction interval"), True),
+        (words.say("By a straight line"), True),
+        (words.say("A straight line falls short by"), True),
+    ]
+    rows = [
+        (
+            words.number(one.tokens),
+            time_text(words, one.law.mid),
+            between(max(0.0, one.law.low), one.law.high, words),
+            time_text(words, one.straight_ms),
+            percent(1 - one.straight_ms / one.law.mid, words) if one.straight_ms < one.law.mid else None,
+        )
+        for one in beyond(curve.chosen.fit, curve.longest.tokens)
+    ]
+    return grid(heads, rows)
+
+
+def window(control: WindowControl | None, words: Words) -> dict[str, Grid | Sentence] | None:
+    """Return the control over the context limit; None where there is none."""
+    if control is None:
+        return None
+    heads = [
+        (words.say("Context limit (tokens)"), True),
+        (words.say("Prompt tokens"), True),
+        (words.say("n (requests)"), True),
+        (words.say("Prefill (ms)"), True),
+    ]
+    rows = [
+        (
+            None if one.context_limit_tokens is None else words.number(one.context_limit_tokens),
+            None if one.prompt_tokens is None else words.number(one.prompt_tokens),
+            None if one.n is None else words.number(one.n),
+            words.number(one.prefill_ms),
+        )
+        for one in control.windows
+    ]
+    change = {"change": signed(control.change_share, words, 2)}
+    if control.tested is None:
+        told_of = Sentence(
+            mark(
+                "The larger window changes prefill by %(change)s. Without the single runs there is no testing whether "
+                "that is more than nothing."
+            ),
+            change,
+        )
+    else:
+        told_of = Sentence(
+            mark("The larger window changes prefill by %(change)s (exact test of no difference: p = %(p)s)."),
+            change,
+            {"p": words.significant(control.tested.p_value, 2)},
+        )
+    return {"table": grid(heads, rows), "told": told_of}
+
+
+def decode(rates: tuple[DecodeAt, ...], words: Words) -> dict[str, Grid | Sentence] | None:
+    """Return how decode slows along the curve; None where fewer than two rates are known."""
+    if not rates:
+        return None
+    heads = [
+        (words.say("Prompt tokens"), True),
+        (words.say("n (requests)"), True),
+        (words.say("Decode (tok/s)"), True),
+        (words.say("Against the shortest"), True),
+        (words.say("By the bytes read"), True),
+    ]
+    rows = [
+        (
+            words.number(one.tokens),
+            None if one.n is None else words.number(one.n),
+            noted(words.significant(one.tok_per_s), words.say("outlier"))
+            if one.outlier
+            else words.significant(one.tok_per_s),
+            signed(one.change_share, words),
+            None
+            if one.expected_share is None
+            else signed((one.expected_share.low + one.expected_share.high) / 2, words),
+        )
+        for one in rates
+    ]
+    first, last = rates[0], rates[-1]
+    values = {"short": words.number(first.tokens), "long": words.number(last.tokens)}
+    strong = {"change": signed(last.change_share, words)}
+    if last.expected_share is None:
+        message = mark("From %(short)s to %(long)s prompt tokens the decode rate changes by %(change)s.")
+    else:
+        message = mark(
+            "From %(short)s to %(long)s prompt tokens the decode rate changes by %(change)s. Each step reads the KV "
+            "cache of all tokens so far; those bytes alone would change it by %(expected)s."
+        )
+        values["expected"] = signed((last.expected_share.low + last.expected_share.high) / 2, words)
+    return {"table": grid(heads, rows), "told": Sentence(message, strong, values)}
+
+
+def signed(share: float, words: Words, decimals: int = 1) -> str:
+    """Return a change in per cent with its sign."""
+    value = words.number(100 * share, decimals)
+    sign = "+" if share > 0 else ""
+    return words.say("%(value)s %%", value=sign + value)
+
+
+def _range_share(share: Range | None, words: Words) -> str | None:
+    return None if share is None else told(of_range("share", share), words)

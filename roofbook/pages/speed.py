@@ -1,0 +1,197 @@
+"""A subject's speed page: every run, medians with intervals, the traps, and how much of the machine is reached."""
+
+from typing import Any, Final
+
+from roofbook.analysis.ceilings import DECODE_LIMIT, MEASURED_LIMIT, PREFILL_LIMIT, Reached
+from roofbook.analysis.intervals import REQUESTS_FOR_P99
+from roofbook.analysis.latency import Point
+from roofbook.analysis.quantities.quantity import Quantity, of_range, of_summary, turned
+from roofbook.analysis.standing import CHUNK_TOKENS
+from roofbook.analysis.traps import readings, traps
+from roofbook.charts.cache import Drawn, FigureCache
+from roofbook.charts.roofline import roofline_figure
+from roofbook.charts.traps import traps_figure
+from roofbook.pages import speed_tables
+from roofbook.pages.concepts.grid import percent
+from roofbook.pages.doubts import by_kind
+from roofbook.pages.row_table import SHOWN_ROWS, in_order, row_table
+from roofbook.pages.sentence import Sentence
+from roofbook.pages.study import Study
+from roofbook.pages.subjects import SubjectView
+from roofbook.pages.values import told
+from roofbook.units import MS_PER_S
+from roofbook.words import Words, mark
+
+_ROW_COLUMNS: Final = (
+    "experiment", "prompt_tokens", "requests", "output_tokens", "server_load_ms", "server_prefill_ms", "ttft_ms",
+    "e2e_ms", "decode_tok_per_s", "status",
+)  # fmt: skip
+
+_BOTH: Final = {
+    ("at_the_limit", "at_the_limit"): mark(
+        "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, so both are at the limit."
+    ),
+    ("at_the_limit", "room_to_tune"): mark(
+        "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, "
+        "so writing is at the limit and reading has room to tune."
+    ),
+    ("room_to_tune", "at_the_limit"): mark(
+        "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, "
+        "so reading is at the limit and writing has room to tune."
+    ),
+    ("room_to_tune", "room_to_tune"): mark(
+        "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, so both have room to tune."
+    ),
+}
+
+
+def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, Any]:
+    """Return what the template ``speed.md.j2`` shows."""
+    study = Study(view)
+    measured = in_order(row for row in study.rows if row.get("phase") in ("measured", None))
+    fell = traps(view.subject.rows, view.found)
+    of_rows = [finding for finding in view.found if finding.order_index is not None]
+    return {
+        "title": words.say("Speed: %(subject)s", subject=view.title(words)),
+        "answer": headline(study, words),
+        "caveats": _caveats(study, words),
+        "drawn": _figures(study, words, figures),
+        "verdicts": speed_tables.verdicts(study, words),
+        "points": speed_tables.medians(study, words),
+        "tails": speed_tables.tails(study, words),
+        "traps": speed_tables.fallen(fell, words),
+        "ceilings": speed_tables.shares_by_point(study, words),
+        "inputs": speed_tables.inputs(study, words),
+        "row_table": row_table(measured[:SHOWN_ROWS], of_rows, words, _ROW_COLUMNS),
+        "rows_hidden": max(0, len(measured) - SHOWN_ROWS),
+        "doubts": by_kind([finding for finding in of_rows if finding.doubtful], words),
+        "notes": by_kind([finding for finding in of_rows if not finding.doubtful], words),
+        "medians_only": bool(study.points) and all(point.ttft.interval is None for point in study.points),
+        "requests_for_p99": REQUESTS_FOR_P99,
+        "chunk_tokens": CHUNK_TOKENS,
+        "limits": [percent(limit, words) for limit in (MEASURED_LIMIT, DECODE_LIMIT, PREFILL_LIMIT)],
+    }
+
+
+def headline(study: Study, words: Words) -> Sentence:
+    """Return how fast it writes and reads, and how much of the machine that is."""
+    decode, prefill = study.writing_reached, study.reading_reached
+    rates: dict[str, str] = {}
+    if study.writing is not None:
+        rates["rate"] = told(of_summary("tok_per_s", study.writing.decode), words)
+    if study.reading is not None:
+        rates["reading"] = told(reading_rate(study.reading), words)
+    if decode is not None and prefill is not None and (decode.verdict, prefill.verdict) in _BOTH:
+        shares = {"decode": share(decode, words), "prefill": share(prefill, words)}
+        message = _BOTH[decode.verdict, prefill.verdict]
+        return Sentence(message, {**rates, **shares}, {"roof": _roof(decode, prefill, words)})
+    match "rate" in rates, "reading" in rates:
+        case True, True:
+            message = mark("It writes %(rate)s and reads %(reading)s; how near the limit that is cannot be judged.")
+        case True, False:
+            message = mark("It writes %(rate)s; how fast it reads a prompt is not known.")
+        case False, True:
+            message = mark("It reads %(reading)s; how fast it writes is not known.")
+        case _:
+            message = mark("Neither how fast it reads nor how fast it writes could be measured.")
+    return Sentence(message, rates)
+
+
+def reading_rate(point: Point) -> Quantity:
+    """Return the prompt tokens a second of *point*'s prefill."""
+    return turned("tok_per_s", of_summary("ms", point.prefill), MS_PER_S * (point.prompt_tokens or 0.0))
+
+
+def share(reached: Reached, words: Words) -> str:
+    """Return the share that the verdict rests on, as it is written."""
+    found = reached.measured_share if reached.basis == "measured" else reached.datasheet_share
+    return told(of_range("share", found), words)
+
+
+def _roof(decode: Reached, prefill: Reached, words: Words) -> str:
+    match decode.basis, prefill.basis:
+        case "measured", "measured":
+            return words.say("what such a machine was measured to do without a language model")
+        case "datasheet", "datasheet":
+            return words.say("the machine's data sheet")
+        case _:
+            return words.say("the nearest known limit")
+
+
+def _caveats(study: Study, words: Words) -> list[str]:
+    """Return what the answer must not be read without, at most two."""
+    told_of: list[str] = []
+    for reached, sentence in (
+        (
+            study.reading_reached,
+            mark("Held against the data sheet, reading reaches %(share)s: up to %(more)s more is not ruled out."),
+        ),
+        (
+            study.writing_reached,
+            mark("Held against the data sheet, writing reaches %(share)s: up to %(more)s more is not ruled out."),
+        ),
+    ):
+        if reached is not None and reached.basis == "measured" and reached.datasheet_share and reached.headroom:
+            told_of.append(
+                words.say(
+                    sentence,
+                    share=told(of_range("share", reached.datasheet_share), words),
+                    more=percent(reached.headroom.high, words),
+                )
+            )
+            break
+    fewest = min((point.ttft.rows for point in study.ends if point is not None), default=0)
+    if 0 < fewest < REQUESTS_FOR_P99:
+        told_of.append(
+            words.say_n(
+                "%(n)d request carries no spread: one number is all there is.",
+                "%(n)d requests carry a median, not how slow the slowest are (P99 takes %(needed)s).",
+                fewest,
+                needed=words.number(REQUESTS_FOR_P99),
+            )
+        )
+    return told_of[:2]
+
+
+def _figures(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
+    drawn: list[Drawn] = []
+    view = study.view
+    if study.roofs is not None and study.roofs.known and study.spots:
+        drawn.append(
+            figures.draw(
+                roofline_figure,
+                words,
+                title=_roofline_title(study, words),
+                roofs=study.roofs,
+                spots=study.spots,
+                colour=view.colour,
+            )
+        )
+    peak = study.roofs and study.roofs.datasheet.flops_per_s
+    read = readings(view.subject.rows, view.found, view.equipment.model)
+    above = sum(one.doubted for one in read)
+    if peak and above:
+        title = words.say_n(
+            "%(n)d row would need more arithmetic than the chip has, or was read from a cache otherwise",
+            "%(n)d rows would need more arithmetic than the chip has, or were read from a cache otherwise",
+            above,
+        )
+        if all(one.flops_per_s > peak.high for one in read if one.doubted):
+            title = words.say_n(
+                "%(n)d row would need more arithmetic than the chip has: the prompt was not read, it was remembered",
+                "%(n)d rows would need more arithmetic than the chip has: the prompts were not read, but remembered",
+                above,
+            )
+        drawn.append(figures.draw(traps_figure, words, title=title, readings=read, peak=peak, colour=view.colour))
+    return drawn
+
+
+def _roofline_title(study: Study, words: Words) -> str:
+    decode, prefill = study.writing_reached, study.reading_reached
+    if decode is None or prefill is None or "unknown" in (decode.verdict, prefill.verdict):
+        return words.say("Decode and prefill against what the machine can do")
+    return words.say(
+        "Decode reaches %(decode)s of its roof, prefill %(prefill)s",
+        decode=share(decode, words),
+        prefill=share(prefill, words),
+    )

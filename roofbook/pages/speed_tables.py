@@ -1,0 +1,311 @@
+"""The tables of a subject's speed page: verdicts, medians, tails, traps, shares, and what they were computed from."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from roofbook.analysis.ceilings import Reached
+from roofbook.analysis.intervals import Summary
+from roofbook.analysis.latency import Point
+from roofbook.analysis.quantities.quantity import Quantity, of_range, of_summary
+from roofbook.analysis.standing import doubtful
+from roofbook.analysis.traps import Trap
+from roofbook.charts.prefill import SECONDS_FROM_MS, time_text
+from roofbook.errors import EstimateError
+from roofbook.pages.concepts.grid import Grid, grid, percent, span
+from roofbook.pages.doubts import name_of
+from roofbook.pages.row_table import noted
+from roofbook.pages.study import Study
+from roofbook.pages.values import told
+from roofbook.theory.roofline import step_bytes
+from roofbook.theory.shapes import Range
+from roofbook.theory.work import prefill_work
+from roofbook.units import GB, MS_PER_S, TFLOP
+from roofbook.words import Words, mark
+
+_VERDICTS: Final = {
+    "at_the_limit": mark("at the limit"),
+    "room_to_tune": mark("room to tune"),
+    "above_the_ceiling": mark("above the ceiling: the measurement or the catalogue is wrong"),
+    "unknown": mark("cannot be judged"),
+}
+
+
+def verdicts(study: Study, words: Words) -> Grid | None:
+    """Return both phases, side by side, against both denominators; None where neither is known."""
+    phases = [
+        (words.say("Decode"), point, reached, GB, "GB/s", 3)
+        for point, reached in [(study.writing, study.writing_reached)]
+        if point is not None and reached is not None
+    ] + [
+        (words.say("Prefill"), point, reached, TFLOP, "TFLOPS", 2)
+        for point, reached in [(study.reading, study.reading_reached)]
+        if point is not None and reached is not None
+    ]
+    if not phases:
+        return None
+    columns = [
+        _against(point, reached, unit, label, digits, words) for _, point, reached, unit, label, digits in phases
+    ]
+    lines = [
+        words.say("Prompt tokens"),
+        words.say("n (requests)"),
+        words.say("Reached"),
+        words.say("Roof as measured without a model"),
+        words.say("Share of it"),
+        words.say("Roof by data sheet"),
+        words.say("Share of it"),
+        words.say("Could be faster by"),
+        words.say("Verdict"),
+    ]
+    heads = [("", False), *((name, True) for name, *_ in phases)]
+    return grid(heads, [(line, *(column[place] for column in columns)) for place, line in enumerate(lines)])
+
+
+def _against(
+    point: Point, reached: Reached, unit: float, label: str, digits: int, words: Words
+) -> tuple[str | None, ...]:
+    def part(value: Range | None) -> str | None:
+        return None if value is None else told(of_range("share", value), words)
+
+    figure = point.decode if unit == GB else point.prefill
+    return (
+        words.number(point.prompt_tokens),
+        None if figure.n is None else words.number(figure.n),
+        _rate(reached.used, unit, label, words, digits),
+        _rate(reached.measured, unit, label, words),
+        part(reached.measured_share),
+        _rate(reached.datasheet, unit, label, words),
+        part(reached.datasheet_share),
+        part(reached.headroom),
+        words.say(_VERDICTS[reached.verdict]),
+    )
+
+
+def medians(study: Study, words: Words) -> Grid:
+    """Return the medians of every point, their intervals below them, and the failures beside them."""
+    several = any((point.concurrency or 1) > 1 or point.rate_per_s is not None for point in study.points)
+    failed = any(point.failed for point in study.points)
+    heads = [
+        (words.say("Experiment"), False),
+        (words.say("Prompt tokens"), True),
+        *([(words.say("Requests at once"), True)] if several else []),
+        (words.say("n (requests)"), True),
+        (words.say("TTFT"), True),
+        (words.say("Prefill"), True),
+        (words.say("Decode"), True),
+        (words.say("Level of the intervals"), True),
+        *([(words.say("Failed"), True)] if failed else []),
+    ]
+    return grid(heads, [_medians_of(point, several, failed, words) for point in study.points])
+
+
+def _medians_of(point: Point, several: bool, failed: bool, words: Words) -> list[str | None]:
+    name = point.experiment or words.say("unknown")
+    counts = [one.n for one in (point.ttft, point.prefill, point.decode) if one.n]
+    intervals = [one.interval for one in (point.ttft, point.prefill, point.decode) if one.interval is not None]
+    return [
+        noted(name, words.say("in doubt")) if doubtful(point) else name,
+        None if point.prompt_tokens is None else words.number(point.prompt_tokens),
+        *([None if point.concurrency is None else words.number(point.concurrency)] if several else []),
+        words.number(max(counts)) if counts else None,
+        _time(point.ttft, words),
+        _time(point.prefill, words),
+        _speed(point.decode, words),
+        percent(intervals[0].level, words) if intervals else None,
+        *([words.number(point.failed)] if failed else []),
+    ]
+
+
+def _time(figure: Summary, words: Words) -> str | None:
+    if figure.median is None:
+        return None
+    if figure.interval is None:
+        return time_text(words, figure.median)
+    return noted(time_text(words, figure.median), between(figure.interval.low, figure.interval.high, words))
+
+
+def _speed(figure: Summary, words: Words) -> str | None:
+    if figure.median is None:
+        return None
+    median = words.say("%(rate)s tok/s", rate=words.significant(figure.median))
+    if figure.interval is None:
+        return median
+    low, high = (words.significant(edge) for edge in (figure.interval.low, figure.interval.high))
+    return noted(median, words.say("%(low)s to %(high)s", low=low, high=high))
+
+
+def between(low_ms: float, high_ms: float, words: Words) -> str:
+    """Return two times as a range, in the unit of the upper one."""
+    if high_ms >= SECONDS_FROM_MS:
+        low, high = (words.significant(edge / MS_PER_S) for edge in (low_ms, high_ms))
+        return words.say("%(low)s to %(high)s s", low=low, high=high)
+    return words.say("%(low)s to %(high)s ms", low=words.significant(low_ms), high=words.significant(high_ms))
+
+
+def tails(study: Study, words: Words) -> Grid | None:
+    """Return P50 and P99 of the single requests' TTFT; None where no point has single requests."""
+    heads = [
+        (words.say("Experiment"), False),
+        (words.say("Prompt tokens"), True),
+        (words.say("n (requests)"), True),
+        ("P50", True),
+        ("P99", True),
+        (words.say("Requests missing for a P99"), True),
+        (words.say("How long they take"), True),
+    ]
+    rows = [
+        (
+            point.experiment or words.say("unknown"),
+            None if point.prompt_tokens is None else words.number(point.prompt_tokens),
+            words.number(point.ttft.rows),
+            told(of_summary("ms", point.ttft), words),
+            _p99(point, words),
+            words.number(point.ttft.p99_missing),
+            None
+            if point.minutes_to_p99 is None
+            else words.say("%(minutes)s min", minutes=words.significant(point.minutes_to_p99, 2)),
+        )
+        for point in study.points
+        if point.ttft.interval is not None
+    ]
+    return grid(heads, rows) if rows else None
+
+
+def _p99(point: Point, words: Words) -> str | None:
+    if point.ttft.p99 is None:
+        return None
+    value = told(Quantity("ms", point.ttft.p99), words)
+    return words.say("%(value)s (weak)", value=value) if point.ttft.p99_is_weak else value
+
+
+def fallen(fell: Sequence[Trap], words: Words) -> Grid | None:
+    """Return the rows that fell into a trap, each beside the nearest trusted one."""
+    heads = [
+        (words.say("Trap"), False),
+        (words.say("Prompt tokens"), True),
+        (words.say("Load (ms)"), True),
+        (words.say("Prefill (ms)"), True),
+        (words.say("Nearest trusted row: tokens"), True),
+        (words.say("its prefill (ms)"), True),
+        (words.say("Seemingly faster a token"), True),
+    ]
+    rows = [
+        (
+            name_of(trap.finding, words),
+            _count(trap.row.get("prompt_tokens"), words),
+            _count(trap.row.get("server_load_ms"), words),
+            _count(trap.row.get("server_prefill_ms"), words),
+            _count(trap.beside and trap.beside.get("prompt_tokens"), words),
+            _count(trap.beside and trap.beside.get("server_prefill_ms"), words),
+            None if trap.factor is None or trap.factor < 1 else told(Quantity("factor", trap.factor), words),
+        )
+        for trap in fell
+    ]
+    return grid(heads, rows) if rows else None
+
+
+def shares_by_point(study: Study, words: Words) -> Grid | None:
+    """Return every point's bytes and operations a second with their shares."""
+    heads = [
+        (words.say("Experiment"), False),
+        (words.say("Prompt tokens"), True),
+        ("GB/s", True),
+        (words.say("of measured"), True),
+        (words.say("of data sheet"), True),
+        ("TFLOPS", True),
+        (words.say("of measured"), True),
+        (words.say("of data sheet"), True),
+    ]
+    rows = [
+        (
+            one.point.experiment or words.say("unknown"),
+            None if one.point.prompt_tokens is None else words.number(one.point.prompt_tokens),
+            *_shares(one.decode, GB, 3, words),
+            *_shares(one.prefill, TFLOP, 2, words),
+        )
+        for one in study.held
+        if one.decode is not None or one.prefill is not None
+    ]
+    return grid(heads, rows) if rows else None
+
+
+def _shares(
+    reached: Reached | None, unit: float, digits: int, words: Words
+) -> tuple[str | None, str | None, str | None]:
+    if reached is None:
+        return None, None, None
+    shares = (reached.measured_share, reached.datasheet_share)
+    measured, datasheet = (None if one is None else told(of_range("share", one), words) for one in shares)
+    return span(reached.used * (1 / unit), words, digits), measured, datasheet
+
+
+def inputs(study: Study, words: Words) -> Grid | None:
+    """Return what the shares were computed from, each with its source; None where nothing is known."""
+    heads = [(words.say("Input"), False), (words.say("Value"), True), (words.say("Source"), False)]
+    rows = [row for row in (*_work_of_the_model(study, words), *_rates_of_the_machine(study, words)) if row[1]]
+    return grid(heads, rows) if rows else None
+
+
+def _work_of_the_model(study: Study, words: Words) -> list[tuple[str, str | None, str]]:
+    """Return the bytes of the decode step and the operations of the prefill that the verdicts speak of."""
+    model, subject = study.view.equipment.model, study.view.subject
+    rows: list[tuple[str, str | None, str]] = []
+    if model is None:
+        return rows
+    try:
+        if study.writing is not None and study.writing.prompt_tokens is not None:
+            tokens = round(study.writing.prompt_tokens)
+            read = step_bytes(model, subject.quantization, context_tokens=tokens, kv_type=subject.kv_cache_type)
+            what = words.say(
+                "Bytes that a decode step reads (%(tokens)s tokens of context)", tokens=words.number(tokens)
+            )
+            rows.append(
+                (what, _rate(read, GB, "GB", words), words.say("the weights but the input embedding, and the KV cache"))
+            )
+        if study.reading is not None and study.reading.prompt_tokens is not None:
+            tokens = round(study.reading.prompt_tokens)
+            flops = prefill_work(model, tokens).total
+            what = words.say("Operations of a prefill of %(tokens)s tokens", tokens=words.number(tokens))
+            rows.append(
+                (
+                    what,
+                    _rate(flops, TFLOP, "TFLOP", words),
+                    words.say("2 × multiplied weights × tokens, causal attention, the output matrix once"),
+                )
+            )
+    except EstimateError:
+        return rows
+    return rows
+
+
+def _rates_of_the_machine(study: Study, words: Words) -> list[tuple[str, str | None, str]]:
+    machine, chip = study.view.equipment.machine, study.view.equipment.chip
+    if study.roofs is None:
+        return []
+    sheet, bench = study.roofs.datasheet, study.roofs.measured
+    measured_by = "" if machine is None or machine.ceilings is None else machine.ceilings.source
+    bandwidth_by = arithmetic_by = ""
+    if chip is not None:
+        usual = "fp16_tflops" if chip.chip.peaks.fp16 is not None else "fp32_tflops"
+        bandwidth_by, arithmetic_by = chip.provenance.of("bandwidth_gb_s"), chip.provenance.of(usual)
+    return [
+        (
+            words.say("Bandwidth, data sheet"),
+            _rate(sheet.bandwidth_bytes_per_s, GB, "GB/s", words),
+            bandwidth_by,
+        ),
+        (words.say("Bandwidth, measured"), _rate(bench.bandwidth_bytes_per_s, GB, "GB/s", words), measured_by),
+        (words.say("Arithmetic, data sheet"), _rate(sheet.flops_per_s, TFLOP, "TFLOPS", words), arithmetic_by),
+        (words.say("Arithmetic, measured"), _rate(bench.flops_per_s, TFLOP, "TFLOPS", words), measured_by),
+    ]
+
+
+def _rate(value: Range | None, unit: float, label: str, words: Words, digits: int = 3) -> str | None:
+    if value is None or math.isinf(value.high):
+        return None
+    return f"{span(value * (1 / unit), words, digits)} {label}"
+
+
+def _count(value: Any, words: Words) -> str | None:
+    return None if value is None else words.number(float(value))

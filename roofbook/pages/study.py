@@ -1,0 +1,169 @@
+"""A subject's numbers, each computed once for the pages that tell them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from roofbook.analysis.ceilings import PointCeilings, Reached, ceilings
+from roofbook.analysis.latency import Point, latency_points
+from roofbook.analysis.memory import MemoryTable, Served, memory_table, served
+from roofbook.analysis.prefill import Curve
+from roofbook.analysis.standing import Roofs, Spot, roofs, spokesman, spots
+from roofbook.analysis.subjects import curve_of
+from roofbook.errors import EstimateError
+from roofbook.pages.subjects import SubjectView
+from roofbook.record import Row
+from roofbook.theory.limits import Limit, gpu_limit
+from roofbook.theory.roofline import crossover_batch
+from roofbook.theory.shapes import Range
+from roofbook.validity import records
+
+REQUEST_TOKENS: Final = 4096
+"""Of the request that a budget counts in: prompt and answer together. Published budgets use it."""
+
+_BOTH_MACOS: Final[tuple[int | None, ...]] = (15, 26)
+"""The systems between which a Mac's limit lies where the run does not say which it was; 15 stands for all before."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One subject with what follows from its rows; None and empty where a machine or a model is not known."""
+
+    view: SubjectView
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return records(self.view.subject.rows)
+
+    @cached_property
+    def points(self) -> list[Point]:
+        return latency_points(self.view.subject.rows, self.view.found)
+
+    @cached_property
+    def curve(self) -> Curve:
+        return curve_of(self.view.subject, self.view.found)
+
+    @cached_property
+    def held(self) -> list[PointCeilings]:
+        """The points against the machine's ceilings."""
+        equipment, subject = self.view.equipment, self.view.subject
+        if equipment.machine is None or equipment.model is None:
+            return []
+        return ceilings(self.points, equipment.model, equipment.machine, subject.quantization, subject.kv_cache_type)
+
+    @cached_property
+    def writing(self) -> Point | None:
+        """The point that the decode rate is told by: with the shortest prompt of those repeated most."""
+        return spokesman(self.points, lambda point: point.decode, longest=False)
+
+    @cached_property
+    def reading(self) -> Point | None:
+        """The point that the prefill rate is told by: with the longest prompt of those repeated most."""
+        return spokesman(self.points, lambda point: point.prefill, longest=True)
+
+    @property
+    def writing_reached(self) -> Reached | None:
+        return next((one.decode for one in self.held if one.point is self.writing), None)
+
+    @property
+    def reading_reached(self) -> Reached | None:
+        return next((one.prefill for one in self.held if one.point is self.reading), None)
+
+    @cached_property
+    def roofs(self) -> Roofs | None:
+        machine = self.view.equipment.machine
+        return None if machine is None else roofs(machine, self.view.subject.quantization)
+
+    @cached_property
+    def spots(self) -> list[Spot]:
+        equipment, subject = self.view.equipment, self.view.subject
+        if equipment.model is None:
+            return []
+        return spots(self.held, equipment.model, subject.quantization, subject.kv_cache_type)
+
+    @cached_property
+    def limits(self) -> dict[int | None, Limit]:
+        """What the GPU may use, by the version of macOS it depends on (None: on none); empty where nobody knows."""
+        machine, macos = self.view.equipment.machine, self.view.equipment.macos
+        if machine is None:
+            return {}
+        observed = self.view.equipment.mac_limits
+        try:
+            limit = gpu_limit(machine, macos, observed)
+            if limit.basis != "rule" or macos is not None:
+                return {macos if limit.estimated else None: limit}
+            return {version: gpu_limit(machine, version, observed) for version in _BOTH_MACOS}
+        except EstimateError:
+            return {}
+
+    def memory(self, context_tokens: int = REQUEST_TOKENS) -> dict[int | None, MemoryTable]:
+        """Return the budget under each of the limits; empty where weights or caches are not known."""
+        model = self.view.equipment.model
+        if model is None:
+            return {}
+        try:
+            return {
+                version: memory_table(model, limit, context_tokens, quantization=self.view.subject.quantization)
+                for version, limit in self.limits.items()
+            }
+        except EstimateError:
+            return {}
+
+    def requests(self, kv_type: str, context_tokens: int = REQUEST_TOKENS) -> Range | None:
+        """Return how many requests fit at once over all limits; None where that is not known, or has no end."""
+        lines = [table.line(kv_type) for table in self.memory(context_tokens).values()]
+        ends = [line.sequences for line in lines if line is not None]
+        if not ends or not all(math.isfinite(end.high) for end in ends):
+            return None
+        return Range(min(end.low for end in ends), max(end.high for end in ends))
+
+    @cached_property
+    def crossover(self) -> Range | None:
+        """From how many requests at once on arithmetic limits decode, each with REQUEST_TOKENS behind it."""
+        equipment, subject = self.view.equipment, self.view.subject
+        if equipment.machine is None or equipment.model is None:
+            return None
+        try:
+            bound = crossover_batch(
+                equipment.model, equipment.machine, subject.quantization,
+                context_tokens=REQUEST_TOKENS, kv_type=subject.kv_cache_type,
+            )  # fmt: skip
+        except EstimateError:
+            return None
+        found = bound.measured or bound.datasheet
+        return found if found is not None and math.isfinite(found.high) else None
+
+    def served(self, in_flight: float, prompt_tokens: int = REQUEST_TOKENS) -> Served | None:
+        """Return what so many requests would get; None without a law, a model or a machine."""
+        equipment, subject, law = self.view.equipment, self.view.subject, self.curve.chosen
+        if equipment.machine is None or equipment.model is None or law is None or in_flight < 1:
+            return None
+        try:
+            return served(
+                in_flight, prompt_tokens, law.fit, equipment.model, equipment.machine,
+                quantization=subject.quantization, kv_type=subject.kv_cache_type,
+            )  # fmt: skip
+        except (EstimateError, ZeroDivisionError):
+            return None
+
+    @property
+    def ends(self) -> tuple[Point | None, Point | None]:
+        """The points of single requests with the shortest and the longest prompt, those of a baseline first."""
+        return ends_of(self.points)
+
+
+def ends_of(points: Sequence[Point]) -> tuple[Point | None, Point | None]:
+    """Return the points with the shortest and the longest prompt whose TTFT is known; one request at a time."""
+    known = [
+        point
+        for point in points
+        if point.ttft.median is not None
+        and point.prompt_tokens
+        and (point.concurrency or 1) == 1
+        and point.rate_per_s is None
+    ]
+    known = [point for point in known if point.kind == "baseline"] or known
+    ordered = sorted(known, key=lambda point: point.prompt_tokens or 0.0)
+    return (ordered[0], ordered[-1]) if ordered else (None, None)
