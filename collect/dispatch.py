@@ -13,7 +13,7 @@ from collect.client import LoopWatch, Sender
 from collect.exchange import Exchange
 from collect.journal import Journal
 from collect.plan import RunSettings
-from collect.prompts import make_prompt
+from collect.prompts import Prompt, make_prompt
 from collect.reach import Reached
 from collect.rows import Life, Sent, refused_row, row_of
 from collect.schedule import Cell, Phase
@@ -23,6 +23,9 @@ from roofbook.record import Row
 
 # A busy server refuses a connection now and then; so many in a row mean that it is gone.
 _GONE_AFTER: Final = 5
+
+# Sixteen words have half a million nonces: a run that has used most of them repeats one rather than never end.
+_NONCE_TRIES: Final = 100
 
 # These document the field under this name; another server might refuse a request that has it.
 _KNOW_IGNORE_EOS: Final = ("vllm", "sglang", "llama.cpp")
@@ -58,6 +61,7 @@ class Dispatch:
     _awake: asyncio.Event = field(default_factory=asyncio.Event)
     _senders: dict[int, Sender] = field(default_factory=dict[int, Sender])
     _sent: int = 0
+    _nonces: set[str] = field(default_factory=set[str])
     _unreachable: int = 0
     _last_error: str = ""
 
@@ -82,7 +86,7 @@ class Dispatch:
         """
         await self._pause(wanted.cell.run.pause_s)
         api = self.reached.api
-        prompt = make_prompt(wanted.words, self.source, closing=not api.raw_prompt)
+        prompt = self._new_prompt(wanted.words, closing=not api.raw_prompt)
         request = api.request(
             Ask(
                 prompt=prompt.text,
@@ -110,6 +114,16 @@ class Dispatch:
         """Keep a row of a request that is never sent, because it cannot fit."""
         row = refused_row(self.life, Sent(cell, phase, repeat, self._next_index(), 0), self._columns(server), reason)
         await asyncio.to_thread(self.journal.append, row)
+
+    def _new_prompt(self, words: int, *, closing: bool) -> Prompt:
+        """Return a prompt that this run has not sent: the shortest ones have few nonces, and two would be the same."""
+        prompt = make_prompt(words, self.source, closing=closing)
+        for _ in range(_NONCE_TRIES):
+            if prompt.nonce not in self._nonces:
+                break
+            prompt = make_prompt(words, self.source, closing=closing)
+        self._nonces.add(prompt.nonce)
+        return prompt
 
     def _sender(self, worker: int) -> Sender:
         """Return a worker's own way to the server, with its connection where the plan wants it reused."""
@@ -180,4 +194,6 @@ def dispatch_of(
     reached: Reached, journal: Journal, life: Life, *, sample: Callable[[float], Row], source: random.Random
 ) -> Dispatch:
     """Return the dispatch of a run that goes on where its journal stands."""
-    return Dispatch(reached, journal, life, sample, source, _sent=next_index(journal.rows))
+    return Dispatch(reached, journal, life, sample, source, _sent=next_index(journal.rows),
+        _nonces={row["nonce"] for row in journal.rows if row.get("nonce")},
+    )  # fmt: skip

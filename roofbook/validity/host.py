@@ -58,7 +58,9 @@ def slept(rows: list[Row]) -> Iterator[Finding]:
     """Find rows during which the machine slept: the wall clock went on, the monotonic one did not."""
     for row in rows:
         wall, monotonic = row.get("wall_elapsed_ms"), row.get("e2e_ms")
-        if wall is not None and monotonic is not None and wall - monotonic > SLEPT_MS:
+        # The wall clock also saw the connection being made, which the other time begins after.
+        connecting = row.get("connect_ms") or 0.0
+        if wall is not None and monotonic is not None and wall - monotonic - connecting > SLEPT_MS:
             yield of_row("slept", row, MEASURES, wall_ms=wall, monotonic_ms=monotonic)
 
 

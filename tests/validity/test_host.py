@@ -55,6 +55,11 @@ def test_b43_a_machine_that_slept(row: MakeRow, judge: Judge) -> None:
     assert found.spoils == set(MEASURES)
 
 
+def test_a_connection_that_took_long_is_no_sleep(row: MakeRow, judge: Judge) -> None:
+    """Six seconds until connected and four of answer: the wall clock saw 10.2 s, and nobody slept."""
+    assert judge([row(wall_elapsed_ms=10_151.0, connect_ms=6_000.0)]) == []
+
+
 @pytest.mark.parametrize("wall_ms", [4151.0, 4900.0, 2151.0, None])
 def test_b37_a_clock_that_is_set_is_no_sleep(row: MakeRow, judge: Judge, wall_ms: float | None) -> None:
     """The network's time jumps by parts of a second, two seconds back included."""
