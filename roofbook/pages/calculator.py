@@ -116,12 +116,14 @@ SENTENCES: Final[Mapping[str, str]] = {
     "law_tokens": mark("%(tokens)s tokens, by what was measured here"),
     "law_band": mark("95 %% band %(low)s to %(high)s"),
     "law_endless": mark("no bound"),
-    "law_none": mark("Nobody has measured this combination here; what stays is the bound by arithmetic."),
+    "law_none": mark("At most %(tokens)s tokens, by arithmetic; nobody has measured this combination here"),
+    "law_nothing": mark("Unknown: nobody has measured this combination, nor is its arithmetic known"),
     "law_not_one": mark("Not one token, by what was measured here: %(ms)s ms of the wait are no prefill"),
     "law_beyond": mark("The law sets no bound within its reach."),
     "note_overhead": mark("%(ms)s ms of the wait are no prefill (median of the rows) and come off first."),
     "note_longest": mark("That is beyond the longest measured prompt, %(tokens)s tokens: the law is extrapolated."),
     "note_context": mark("The model's context ends at %(tokens)s tokens."),
+    "note_misfit": mark("This model does not fit this machine: its weights and the reserve take more than there is."),
     "note_kv": mark("The law was measured with KV cache %(kv)s."),
     "basis": mark("By what"),
     "tokens": mark("Prompt tokens"),
@@ -260,29 +262,25 @@ def _answers(case: Case, facts: Facts, words: Words) -> dict[str, Any]:
                 words.say("%(tokens)s tokens a request", tokens=words.number(CONTEXT_TOKENS)),
             ]
         ),
-        "rows": [
-            *_memory_rows(case, layout, facts.mac_limits, words),
-            *_prompt_rows(case, layout, words),
-            *_ceiling_rows(case, layout, words),
-        ],
+        "memory": _memory_rows(case, layout, facts.mac_limits, words),
+        "prompt": _prompt_rows(case, layout, words),
+        "ceiling": _ceiling_rows(case, layout, words),
     }
 
 
-def _memory_rows(
-    case: Case, layout: str, mac_limits: Sequence[MacLimit], words: Words
-) -> list[tuple[str, str, str | None]]:
+def _memory_rows(case: Case, layout: str, mac_limits: Sequence[MacLimit], words: Words) -> list[tuple[str, str | None]]:
     try:
         budget, request = _budget(case, layout, mac_limits)
         kv_type = None if case.kv_type == UNKNOWN else case.kv_type
         fitting = sequences_that_fit(budget, case.shape, CONTEXT_TOKENS, kv_type, _cells(layout))
     except EstimateError:
-        return [("memory-calculator", words.say("How many at once?"), None)]
+        return [(words.say("How many at once?"), None)]
     return [
-        ("memory-calculator", words.say("How many at once?"), _ends(fitting, words)),
-        ("memory-calculator", words.say("The GPU may use (GiB)"), _gib(budget.limit.limit_bytes, words)),
-        ("memory-calculator", words.say("Weights (GiB)"), _gib(budget.weights_bytes, words)),
-        ("memory-calculator", words.say("Reserve (GiB)"), _gib(budget.reserve_bytes, words)),
-        ("memory-calculator", words.say("Cache of one request (GiB)"), _gib(request, words)),
+        (words.say("How many at once?"), _ends(fitting, words)),
+        (words.say("The GPU may use (GiB)"), _gib(budget.limit.limit_bytes, words)),
+        (words.say("Weights (GiB)"), _gib(budget.weights_bytes, words)),
+        (words.say("Reserve (GiB)"), _gib(budget.reserve_bytes, words)),
+        (words.say("Cache of one request (GiB)"), _gib(request, words)),
     ]
 
 
@@ -310,7 +308,7 @@ def _counted(case: Case, layout: str, held: Weights) -> Range:
     return held.device_bytes if said is None else Range.of(said)
 
 
-def _prompt_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str, str | None]]:
+def _prompt_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str | None]]:
     target = words.number(TARGET_MS / MS_PER_S)
     measured = None
     curve = None if case.preset is None else case.preset.curve
@@ -322,15 +320,13 @@ def _prompt_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str, 
     except EstimateError:
         bound = Bound(None, None)
     return [
-        ("prompt-calculator",
-         words.say("Prompt tokens until a first token after %(seconds)s s, measured", seconds=target), measured),
-        ("prompt-calculator",
-         words.say("The same by arithmetic, at the datasheet's rates"),
+        (words.say("Prompt tokens until a first token after %(seconds)s s, measured", seconds=target), measured),
+        (words.say("The same by arithmetic, at the datasheet's rates"),
          None if bound.datasheet is None else _ends(bound.datasheet, words)),
     ]  # fmt: skip
 
 
-def _ceiling_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str, str | None]]:
+def _ceiling_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str | None]]:
     kv_type = None if case.kv_type == UNKNOWN else case.kv_type
     try:
         rate = decode_ceiling(case.shape, case.machine, context_tokens=CONTEXT_TOKENS, kv_type=kv_type).datasheet
@@ -339,11 +335,9 @@ def _ceiling_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str,
         rate = floor = None
     tokens = words.number(CONTEXT_TOKENS)
     return [
-        ("ceiling-calculator",
-         words.say("Decode at most (tok/s), with %(tokens)s tokens behind it", tokens=tokens),
+        (words.say("Decode at most (tok/s), with %(tokens)s tokens behind it", tokens=tokens),
          None if rate is None else _span(rate, words)),
-        ("ceiling-calculator",
-         words.say("First token at the earliest (s), after %(tokens)s tokens", tokens=tokens),
+        (words.say("First token at the earliest (s), after %(tokens)s tokens", tokens=tokens),
          None if floor is None else _span(floor * (1 / MS_PER_S), words)),
     ]  # fmt: skip
 

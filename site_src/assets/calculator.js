@@ -296,7 +296,9 @@
   }
 
   function prompt() {
-    var q = asked(), told = theory.prompts(q), law = told.law, rows = [], notes = [], sentence = data.words.law_none;
+    var q = asked(), told = theory.prompts(q), law = told.law, rows = [], notes = misfit(q), sentence = data.words.law_nothing;
+    var bound = told.datasheet || told.measured;
+    if (bound !== null) sentence = say("law_none", {tokens: count(bound, Math.floor)});
     if (law !== null) {
       var band = say("law_band", {low: tokensOf(law.low), high: tokensOf(law.high)});
       sentence = say("law_tokens", {tokens: tokensOf(law.mid)}) + " (" + band + ")";
@@ -315,14 +317,21 @@
       rows.push([data.words["row_" + side], say("at_most", {tokens: count(range, Math.floor)}),
         ends(freshOf(range[0], q.cached_percent), freshOf(range[1], q.cached_percent))]);
     });
-    var longest = law !== null ? law.mid : told.datasheet && told.datasheet[1];
+    var longest = law !== null ? law.mid : bound && bound[1];
     if (q.model.context_limit !== null && longest > q.model.context_limit) {
       notes.push(say("note_context", {tokens: number(q.model.context_limit)}));
     }
-    show("prompt", law === null || !law.mid ? "perhaps" : "yes", sentence, [
-      table([[data.words.basis, false], [data.words.tokens, true], [data.words.fresh, true]], rows),
-      notes.length ? element("p", "rb-note", notes.join(" ")) : null
+    show("prompt", "told", sentence, [
+      table([[data.words.basis, false], [data.words.tokens, true], [data.words.fresh, true]], rows), noted(notes)
     ]);
+  }
+
+  function noted(notes) { return notes.length ? element("p", "rb-note", notes.join(" ")) : null; }
+
+  /** What is fast on paper may not fit at all. */
+  function misfit(q) {
+    var told = theory.memory(q);
+    return told !== null && told.scarcity === "weights" && told.sequences[1] === 0 ? [data.words.note_misfit] : [];
   }
 
   // ---- ceilings
@@ -339,13 +348,14 @@
         });
       }
     }
-    show("ceiling", best.alone === null ? "unknown" : "yes", sentence, [
+    show("ceiling", best.alone === null ? "unknown" : "told", sentence, [
       questions([
         [data.words.ask_token, firstToken(q, best.prefill_ms)],
         [data.words.ask_bound, bound(q, best.crossover)],
         [data.words.ask_step, step(told)]
       ]),
-      ceilingTable(q, told)
+      ceilingTable(q, told),
+      noted(misfit(q))
     ]);
   }
 

@@ -194,7 +194,7 @@ def test_the_longest_prompt_meets_its_target_and_one_token_more_does_not(cached:
 
 
 def test_the_sums_of_a_model_are_its_layers() -> None:
-    """DeepSeek-V3 keeps a latent of 512 + 64 in each of 61 layers; Gemma 3 12B has five local layers to a global one."""
+    """DeepSeek-V3 keeps a latent of 512 + 64 in each of 61 layers; Gemma 3 12B five local layers to a global one."""
     models = load_facts(ROOT / "data" / "facts").models
     latent, gemma = (model_coefficients(models[name].shape).kept for name in ("deepseek-v3", "gemma-3-12b"))
 
