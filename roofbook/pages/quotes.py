@@ -1,6 +1,7 @@
 """Numbers and figures by name: prose quotes what is computed from the rows, and cannot go stale or be mistyped."""
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,6 +19,16 @@ from roofbook.words import Words, mark
 _NOT_MORE: Final = mark("The page says that '%(after)s' is more than '%(before)s' (of '%(source)s'), and it is not")
 _NOT_LESS: Final = mark("The page says that '%(after)s' is less than '%(before)s' (of '%(source)s'), and it is not")
 
+_ORIGINS: Final[Mapping[str, str]] = {
+    "facts": mark("the catalogue of facts, with its sources"),
+    "claim": mark("as it was published"),
+    "fits_requests": mark("theory, from the catalogue"),
+    "together_tok_per_s": mark("theory, from the catalogue"),
+    "crossover_requests": mark("theory, from the catalogue"),
+    "rows": mark("the rows themselves"),
+}
+"""Where a number without n and interval comes from, by the first part of its name."""
+
 
 @dataclass(frozen=True)
 class Quoted:
@@ -31,7 +42,15 @@ class Quoted:
         return told(self.quantity, words)
 
     def footing(self, words: Words) -> str:
-        return footing(self.quantity, words)
+        """Return what the number stands on: its n and interval, else where it comes from."""
+        return footing(self.quantity, words) or words.say(self._origin)
+
+    @property
+    def _origin(self) -> str:
+        first = self.name.partition(".")[0]
+        if first in ("machine", "model") or not self.source.topics:
+            return _ORIGINS["facts"]
+        return _ORIGINS.get(first, _ORIGINS["rows"])
 
 
 class PageQuotes:

@@ -163,3 +163,18 @@ def test_a_short_name_may_mean_one_run_only(run: Run, view: SubjectView, facts: 
     assert ">416 ms<" in page.quote(both.slug, "baseline-74.ttft_ms")
     assert subjects["m4"].figures[0].csv == "data/m4-prefill.csv"
     assert "–" in page.quote("gone", "baseline-74.ttft_ms")
+
+
+def test_the_list_says_where_a_number_without_an_interval_comes_from(view: SubjectView, facts: Facts) -> None:
+    """A data sheet, a claim, a calculation, a row."""
+    page, words = page_of(view, facts), Words("en")
+    names = ["machine.bandwidth_bytes_per_s", "claim.memory.requests_4k", "crossover_requests", "prefill.lengths"]
+    for name in names:
+        page.quote("m4", name)
+
+    assert [page.quoted["m4", name].footing(words) for name in names] == [
+        "the catalogue of facts, with its sources",
+        "as it was published",
+        "theory, from the catalogue",
+        "the rows themselves",
+    ]
