@@ -12,7 +12,6 @@ from roofbook.facts import Facts
 from roofbook.pages.settings import Named
 from roofbook.pages.subjects import SubjectView, subject_views
 from roofbook.record import Run
-from roofbook.validity import known_of, records
 from roofbook.words import Words
 
 _NEAR: Final = 6
@@ -121,12 +120,7 @@ class Library:
 
     def _of_subject(self, view: SubjectView) -> Quantities:
         subject = view.subject
-        found = known_of(records(subject.rows), self._facts)
-        known = Known(
-            machine=found.machines.get(subject.machine),
-            model=found.models.get((subject.model, subject.quantization)),
-            mac_limits=self._facts.mac_limits,
-        )
+        known = Known(view.equipment.machine, view.equipment.model, self._facts.mac_limits)
         claims: dict[str, Any] = {}
         for run in view.runs:
             claims |= run.facts.origin.get("claims") or {}
