@@ -1,6 +1,7 @@
 """Run a schedule: calibrate, warm up, then send what is left of it, block by block, until its end or a stop."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -138,7 +139,8 @@ class _BlockRun:
             # In a thread: the loop goes on to tick, so that the time this takes is not held against the next request.
             await asyncio.to_thread(self._listener.rested, self._dispatch.journal.rows, unit.cell, later)
         before = self._facts
-        await self._look_again()
+        with contextlib.suppress(ServerError):  # all of this block is measured: that it went away since costs nothing
+            await self._look_again()
         self._listener.changes(changed(before.columns(), self._facts.columns()))
 
     async def _refuse_what_cannot_fit(self) -> None:

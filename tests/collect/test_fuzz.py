@@ -26,10 +26,12 @@ from collect.rows import Life, Sent, row_of
 from collect.schedule import Cell, schedule
 from collect.server import process
 from roofbook.errors import RecordError, ServerError
+from roofbook.facts import load_facts
 from roofbook.record import SCHEMA, RunFacts, read_run, to_table, write_run
-from roofbook.validity import findings, records
+from roofbook.validity import findings, known_of, records
 
 ROOT = Path(__file__).parents[2]
+FACTS = load_facts(ROOT / "data" / "facts")
 
 ABSURD: st.SearchStrategy[Any] = st.one_of(
     st.none(),
@@ -354,6 +356,8 @@ def test_a_server_that_tells_absurd_things_is_known_or_refused(name: str, change
     json.dumps(facts.as_json(), allow_nan=False).encode()
     (row,) = to_table([columns], RunFacts("r", server=facts.as_json())).to_pylist()
     assert "kim" not in json.dumps(row, default=str)
+    measured = kept("openai", stream_of("openai")) | {name: row[name] for name in columns}
+    findings([measured], known_of([measured], FACTS, [RunFacts("r", server=facts.as_json())]))
     for name in ("context_limit_tokens", "parallel_slots", "weights_bytes"):
         assert row[name] is None or row[name] > 0
     assert row["gpu_fraction"] is None or 0 <= row["gpu_fraction"] <= 1
