@@ -220,6 +220,31 @@ def test_mlx_lm_is_known_by_its_plain_server() -> None:
     assert (facts.server, facts.api, facts.model) == ("mlx_lm", "openai", "mlx-community/Qwen2.5-7B-4bit")
 
 
+def mlx_lm_without_list(**more: Any) -> Handler:
+    """mlx_lm.server before anything was downloaded: its list of models dies after it has said 200."""
+    table = {
+        "/v1/models": Script(content_type="application/json", framing="eof", headers={"Server": "BaseHTTP/0.6"}),
+        "/health": answer({"status": "ok"}),
+    }
+    return routes({**table, **more})
+
+
+def test_mlx_lm_is_known_where_its_list_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model is the plan's, else that of its process line, else the name for the one it was started with."""
+    assert (facts := looked_at(mlx_lm_without_list(), model="mlx-community/m")).server == "mlx_lm"
+    assert [one.name for one in facts.models] == [facts.model] == ["mlx-community/m"]
+    assert looked_at(mlx_lm_without_list()).model == "default_model"
+    monkeypatch.setattr("collect.server.process.mlx_lm_model", lambda _port: "/home/alice/tiny")
+    started = looked_at(mlx_lm_without_list())
+    assert (started.model, started.columns(Scrubber())["model"]) == ("/home/alice/tiny", "tiny")
+
+
+def test_an_empty_answer_alone_is_no_mlx_lm() -> None:
+    """Something else of Python's that answers with nothing has no /health that says ok."""
+    with pytest.raises(ServerError):
+        looked_at(mlx_lm_without_list(**{"/health": answer({}, status=404)}))
+
+
 @pytest.mark.parametrize(
     ("owner", "expected"),
     [("tensorrt_llm", "tensorrt-llm"), ("Triton Inference Server", "triton"), ("somebody", None)],
