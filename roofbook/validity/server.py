@@ -43,13 +43,15 @@ def loads(rows: list[Row]) -> Iterator[Finding]:
         timed = [row for row in rows if row.get("model") == model and row.get("server_load_ms") is not None]
         if not timed:
             continue
-        usual = float(np.percentile([row["server_load_ms"] for row in timed], 25)) if len(timed) > 1 else 0.0
+        # Loads that were made on purpose are not what this server takes when it is warm.
+        warm = [row["server_load_ms"] for row in timed if row.get("kind") != "cold_load"]
+        usual = float(np.percentile(warm, 25)) if len(warm) > 1 else 0.0
         for position, row in enumerate(timed):
             load = row["server_load_ms"]
             loaded = load > LOAD_ALWAYS_MS or (load > WARM_LOAD_MS and load > LOAD_FACTOR * usual)
             if loaded and is_judged(row) and is_ok(row) and row.get("kind") != "cold_load":
                 kind = "cold_load" if position == 0 else "reload"
-                yield of_row(kind, row, ("ttft", "e2e"), load_ms=load, warm_ms=usual if len(timed) > 1 else None)
+                yield of_row(kind, row, ("ttft", "e2e"), load_ms=load, warm_ms=usual if len(warm) > 1 else None)
 
 
 def queued(rows: list[Row]) -> Iterator[Finding]:

@@ -53,6 +53,9 @@ CONDITIONS: Final = (
 POINT_CONDITIONS: Final = (*CONDITIONS, "concurrency", "rate_per_s", "request_options", "server_options")
 """And what may change from point to point, but not within one."""
 
+SHARE_DIGITS: Final = 2
+"""Of a share on the GPU: a layer is a hundredth of a model or more, but for a few of the largest."""
+
 ANCHORED: Final = ("point", "model", "request_options")
 """What makes anchors repeats of one another."""
 
@@ -123,14 +126,20 @@ def mixed_in_experiment(rows: list[Row]) -> Iterator[Finding]:
 
 
 def _odd(rows: list[Row], name: str) -> Iterator[tuple[Row, Value, Value]]:
-    counted = Counter(row[name] for row in rows if row.get(name) is not None)
+    counted = Counter(_alike(name, row[name]) for row in rows if row.get(name) is not None)
     if len(counted) < 2:
         return
     usual = counted.most_common(1)[0][0]
+    shown = next(row[name] for row in rows if row.get(name) is not None and _alike(name, row[name]) == usual)
     for row in rows:
         value = row.get(name)
-        if value is not None and value != usual:
-            yield row, value, usual
+        if value is not None and _alike(name, value) != usual:
+            yield row, value, shown
+
+
+def _alike(name: str, value: Any) -> Any:
+    """Return *value* as it is compared: a share on the GPU is a quotient of sizes that a server rounds each time."""
+    return round(value, SHARE_DIGITS) if name == "gpu_fraction" else value
 
 
 def outliers(rows: list[Row]) -> Iterator[Finding]:

@@ -47,6 +47,13 @@ def test_b05_loads_among_warm_ones(
     assert of(judge(rows, "cold_load", "reload")) == found
 
 
+def test_b05_loads_made_on_purpose_are_not_the_usual_ones(row: MakeRow, judge: Judge) -> None:
+    """Twenty cold loads of 900 ms in a run of its own kind: a reload of 900 ms elsewhere stands out all the same."""
+    rows = [row(i, kind="cold_load", point="c", server_load_ms=900.0, ttft_ms=2980.0) for i in range(20)]
+    rows += [row(20 + i, server_load_ms=ms, ttft_ms=2080.0 + ms) for i, ms in enumerate([30.0, 900.0, 31.0])]
+    assert of(judge(rows, "cold_load", "reload")) == [("reload", 21)]
+
+
 @pytest.mark.parametrize(
     ("experiments", "known_to_alternate"),
     [
@@ -126,6 +133,13 @@ def test_b12_waiting_for_a_slot(
     rows = [row(i, ttft_ms=ttft, server_prefill_ms=prefill, server_queue_ms=queue, **end)
             for i, (ttft, prefill, queue) in enumerate(requests)]  # fmt: skip
     assert [finding.order_index for finding in judge(rows, "queued")] == waited
+
+
+@pytest.mark.parametrize(("fractions", "odd"), [([0.98, 0.98, 0.95], [2]), ([0.98004, 0.98004, 0.98007], [])])
+def test_b10_a_share_that_moved(row: MakeRow, judge: Judge, fractions: list[float], odd: list[int]) -> None:
+    """A layer that left the GPU makes other rows; sizes that were rounded another time do not."""
+    rows = [row(i, gpu_fraction=fraction) for i, fraction in enumerate(fractions)]
+    assert [finding.order_index for finding in judge(rows, "mixed_conditions")] == odd
 
 
 def level(row: MakeRow, warmups: list[Row], at_once: int) -> list[Row]:
