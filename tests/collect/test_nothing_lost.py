@@ -17,7 +17,7 @@ from collect import host
 from collect.__main__ import main
 from collect.dispatch import next_index
 from collect.measure import finished_keys
-from collect.oracle import Model, Oracle, Speed, llamacpp
+from collect.oracle import Model, Oracle, Request, Script, Speed, answer, llamacpp
 from collect.run import changed
 from roofbook.record import Row, RunFacts, read_runs
 from roofbook.theory.shapes import Ceilings, Spread
@@ -207,6 +207,24 @@ def test_a_server_that_dies_before_the_last_request_is_said(report: Path) -> Non
     assert "answers at" in said or "no longer answers" in said
     assert f"--resume {unfinished(report)}" in said
     assert 1 <= sum(row["status"] == "connect_error" for row in rows_of(report)) < 5
+
+
+def test_a_server_that_leaves_after_the_last_request_costs_nothing(
+    report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All eight are answered, and then nothing any more: the run is finished, exit code 0."""
+    honest = llamacpp(Model(FAST))
+
+    def leaves(request: Request) -> Script:
+        return honest(request) if asked(oracle) < 9 or request.method == "POST" else answer({}, status=500)
+
+    oracle = Oracle(leaves)
+    with oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        code = main(["p.yml"])
+    assert code == 0, capsys.readouterr().out
+    assert ok_repeats(report) == list(range(1, 9))
+    assert left_behind(report) == [".journal"]
 
 
 def row(repeat: int, status: str, *, segment: int = 0, phase: str = "measured") -> Row:
