@@ -2,7 +2,7 @@
 
     python tests/collect/kills.py --kills 200 [--seed 1]
 
-Each run is killed and taken up until it is finished. A quarter of the kills strike inside the writing of a row or of
+Each run is killed and taken up until it is finished. Every fourth kill strikes inside the writing of a row or of
 the parquet file (see doomed.py), the others at any moment. One request may be in the air at a kill: the server has
 answered it, and it is not on the disk yet; that is counted, it must have been the last, and it is sent again.
 """
@@ -86,7 +86,7 @@ def kill_until_finished(folder: Path, kills: int, source: random.Random, verdict
         (folder / "p.yml").write_text(PLAN % oracle.url)
         while True:
             before = len(oracle.heard)
-            place = "never" if kills <= 0 else source.choice(IN_A_WRITE) if source.random() < 0.25 else ANY_MOMENT
+            place = "never" if kills <= 0 else _next_place(verdict.kills.total())
             code, said = _live(folder, oracle, place, source)
             asked = [heard for heard in oracle.heard[before:] if heard.request.path == "/completion"]
             lives.append((code == -9, asked))
@@ -101,13 +101,21 @@ def kill_until_finished(folder: Path, kills: int, source: random.Random, verdict
     _judge(lives, measured, verdict)
 
 
+def _next_place(kills: int) -> str:
+    """Every fourth kill strikes inside a write, at each of its places in turn."""
+    return IN_A_WRITE[kills // 4 % len(IN_A_WRITE)] if kills % 4 == 3 else ANY_MOMENT
+
+
 def _live(folder: Path, oracle: Oracle, place: str, source: random.Random) -> tuple[int, str]:
     """Run one life of the collector to its end, or its kill; return its exit code and what it said."""
     journals = sorted((folder / "data" / "measured" / ".journal").glob("*.jsonl"))
     left = [path for path in journals if path.read_bytes().count(b"\n")]
     resume = ["--resume", left[0].stem] if left else []
     where = "never" if place == ANY_MOMENT else place
-    number = source.randint(1, 20) if place in IN_A_WRITE[:3] else 1
+    # A run has two parquet files, its rows and its samples.
+    number = source.randint(1, 20) if place in IN_A_WRITE[:3] else source.randint(1, 2)
+    if place == "before_the_removal":
+        number = 1
     before = len(oracle.heard)
     with (folder / "said").open("w+") as said:
         process = subprocess.Popen(
@@ -130,10 +138,14 @@ def _live(folder: Path, oracle: Oracle, place: str, source: random.Random) -> tu
         return code, said.read()
 
 
+def _run_files(measured: Path) -> list[Path]:
+    return [path for path in measured.glob("*.parquet") if not path.name.endswith(".samples.parquet")]
+
+
 def _torn(measured: Path) -> list[str]:
     """Return the files that a reader would stumble over: a parquet file is whole or not there."""
     found: list[str] = []
-    for path in measured.glob("*.parquet"):
+    for path in _run_files(measured):
         try:
             read_run(path)
         except RecordError as problem:
@@ -142,7 +154,7 @@ def _torn(measured: Path) -> list[str]:
 
 
 def _judge(lives: Sequence[tuple[bool, Sequence[Heard]]], measured: Path, verdict: Verdict) -> None:
-    (path,) = measured.glob("*.parquet")
+    (path,) = _run_files(measured)
     verdict.torn += [f"left behind: {other}" for other in sorted(measured.rglob("*")) if other.suffix in _LEFTOVERS]
     run = read_run(path)
     rows = records(run.rows)
