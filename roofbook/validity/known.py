@@ -52,13 +52,17 @@ def known_of(rows: Iterable[Row], facts: Facts, runs: Iterable[RunFacts] = ()) -
     """
     models: dict[_Name, Model] = {}
     machines: dict[str | None, Machine] = {}
+    # Each name once: a catalogue that lacks one searches for near ones, and a run has thousands of rows.
+    asked: set[object] = set()
     for row in rows:
         key = (row.get("model"), row.get("quantization"))
-        if key not in models and (model := _model(row, facts)) is not None:
+        named = (*key, row.get("model_digest"))
+        if key not in models and named not in asked and (model := _model(row, facts)) is not None:
             models[key] = model
         name = row.get("machine")
-        if name is not None and name not in machines and (machine := _machine(name, facts)) is not None:
+        if name is not None and name not in asked and (machine := _machine(name, facts)) is not None:
             machines[name] = machine
+        asked |= {named, name}
     processors: dict[str | None, Ceilings] = {}
     for run in runs:
         key = (run.server.get("model_name"), run.server.get("quantization"))

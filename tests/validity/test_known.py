@@ -169,3 +169,17 @@ def test_a_model_that_guesses_ahead_reads_its_weights_once_a_step(row: MakeRow, 
         one = row(quantization="Q4_0", output_tokens=33, output_tokens_wanted=33, chunks=33, chunk_times_ms=times,
                   last_token_ms=times[-1], e2e_ms=times[-1])  # fmt: skip
         assert [finding.kind for finding in judge([one], *kinds, known=known)] == expected
+
+
+def test_a_name_is_looked_up_once(facts: Facts, row: MakeRow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand rows of a machine and a model that no catalogue has ask for each of them once."""
+    asked: list[str] = []
+    machine = Facts.machine
+
+    def counted(self: Facts, name: str) -> Any:
+        asked.append(name)
+        return machine(self, name)
+
+    monkeypatch.setattr(Facts, "machine", counted)
+    known_of([embedded(row, order_index=i) for i in range(1000)], facts)
+    assert asked == ["a-box"]
