@@ -16,7 +16,7 @@ ENGINE_IF_NEEDED := $(shell grep -Eq '^[[:space:]]*(server:.*[{,[:space:]])?api:
 # The theme announces the end of its life on every build; CONTRIBUTING.md says what we do about it.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help report collect site serve test test-servers check bench words clean
+.PHONY: help report collect site serve test test-servers check check-plain bench words clean
 .DEFAULT_GOAL := help
 
 help:
@@ -57,6 +57,14 @@ check: $(VENV)/.dev $(VENV)/.engine
 	$(PY) -m roofbook.words
 	$(PY) -m pytest $(ARGS)
 	$(VENV)/bin/mkdocs build --strict
+	@$(MAKE) check-plain
+
+# `pip install .` and `mkdocs build`, with nothing of make's own, give the same site byte for byte.
+check-plain: $(VENV)/.core
+	@rm -rf $(VENV)/plain && $(PY) -m venv $(VENV)/plain
+	@$(VENV)/plain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt .
+	@$(VENV)/plain/bin/mkdocs build --strict --site-dir $(VENV)/plain/site
+	diff -r site $(VENV)/plain/site
 
 bench: $(VENV)/.dev $(VENV)/.engine
 	@$(PY) -m tests.bench
