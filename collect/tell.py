@@ -133,13 +133,9 @@ class Tell:
             )  # fmt: skip
 
     def ignored_options(self, plan: Plan, api: str) -> None:
-        """Say where the plan sets a context that the API has no way to ask for, unless reading the plan said so."""
-        told = plan.server.api == "openai"
-        if (
-            api in ("llamacpp", "embedded", "openai")
-            and not told
-            and any("num_ctx" in one.options for one in (plan.server, *plan.experiments))
-        ):
+        """Say that the API which was found has no way to ask for a context; of a named one the plan's reading says it."""
+        asked = any("num_ctx" in one.options for one in (plan.server, *plan.experiments))
+        if asked and plan.server.api == "auto" and api != "ollama":
             self.line(
                 self.words.say(
                     "num_ctx is not sent: only Ollama takes a context with each request. Start the server with the "

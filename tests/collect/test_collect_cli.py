@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ from collect.oracle import (
     routes,
     sse,
 )
-from roofbook.record import Run, read_runs
+from roofbook.record import Run, read_runs, read_samples
 from roofbook.theory.shapes import Ceilings, Spread
 
 ROOT = Path(__file__).parents[2]
@@ -532,3 +533,76 @@ def test_a_run_stopped_before_its_first_measurement_writes_no_file(report: Path)
     assert process.returncode == 143, said
     assert "--resume" in said
     assert read_runs(report / "data" / "measured") == []
+
+
+def test_doubts_are_told_with_the_way_out(collect: Collect) -> None:
+    """A model that ends after 5 of 8 tokens: said after its first row and summed up at the end, in Korean if asked."""
+    with Oracle(openai(Model(FAST, stops_after=5))) as oracle:
+        plan = plan_for("openai", oracle.url, BASELINE)
+        code, said = collect(plan)
+        _, in_korean = collect(plan, "--lang", "ko")
+    assert code == 0
+    first, total = re.findall(r"^! (.*?): The answer ended after 5 of 8 tokens\. The model ended", said, re.MULTILINE)
+    assert re.fullmatch(r"p(64|400)-o8, short output", first)
+    assert total == "short output (6 rows)"  # 2 lengths x 3 repeats
+    assert said.index("What is doubtful about these rows:") < said.index("! short output (6 rows)")
+    assert "! 짧은 출력 (6행): " in in_korean
+
+
+def test_a_clean_run_is_said_to_be_clean(collect: Collect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No doubt found: that is said too, and no line of warning stands anywhere."""
+    monkeypatch.setattr("collect.run.finder", lambda *_: lambda _rows: [])
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        code, said = collect(plan_for("llamacpp", oracle.url, BASELINE))
+    assert code == 0
+    assert "Nothing known to spoil a measurement was found in these rows" in said
+    assert "! " not in said
+
+
+def test_host_and_server_are_sampled_beside_the_rows(report: Path, collect: Collect) -> None:
+    """RUN_ID.samples.parquet: the host's free memory and the server's metrics; it is no run of its own."""
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        assert collect(plan_for("llamacpp", oracle.url, BASELINE))[0] == 0
+    run = only_run(report)
+    samples = read_samples(report / "data" / "measured", run.run_id)
+    assert {"memory_free_bytes", "llamacpp:requests_processing"} <= {sample["name"] for sample in samples}
+    assert (run.rows["started_at"].min() - samples[0]["time"]).total_seconds() < 60
+
+
+@pytest.mark.parametrize(
+    ("api", "handler", "said"),
+    [
+        ("auto", llamacpp, "num_ctx is not sent: only Ollama takes a context with each request"),
+        ("llamacpp", llamacpp, "num_ctx is not sent: llama.cpp takes its context when it starts"),
+        ("openai", openai, "the OpenAI API has no num_ctx"),
+        ("ollama", ollama, None),
+    ],
+)
+def test_a_context_that_cannot_be_set_is_said_before_sending(
+    api: str, handler: Callable[[Model], Handler], said: str | None, report: Path, collect: Collect
+) -> None:
+    """num_ctx under an API that has no such field: one sentence before the first request, and the run goes on."""
+    with Oracle(handler(Model(FAST))) as oracle:
+        code, out = collect(plan_for(api, oracle.url, BASELINE, more=", options: {num_ctx: 2048}"))
+    assert code == 0
+    assert out.count("num_ctx") == (said is not None)
+    if said is not None:
+        assert out.index(said) < out.index("finding the length of prompts")
+    options = only_run(report).rows["request_options"]
+    assert options.str.contains("num_ctx").all() == (api == "ollama")
+
+
+def test_a_server_that_changed_during_a_block_is_noticed(report: Path, collect: Collect) -> None:
+    """Its version is another at the end than when it was warm: said, and kept as it is in the end."""
+    looks = [0]
+
+    def changing(request: Request) -> Script:
+        if request.path == "/api/version":
+            looks[0] += 1
+        return ollama(Model(FAST), version="0.33.0" if looks[0] < 4 else "0.34.0")(request)
+
+    with Oracle(changing) as oracle:
+        code, said = collect(plan_for("ollama", oracle.url, BASELINE))
+    assert code == 0
+    assert "Not as when the run began: server_version was 0.33.0 and is 0.34.0" in said
+    assert only_run(report).facts.server["server_version"] == "0.34.0"

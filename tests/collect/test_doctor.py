@@ -109,7 +109,7 @@ def test_more_requests_than_slots_and_unknown_facts_are_said(doctor: Doctor) -> 
     """What to set: nobody tells the KV type, so it may be stated."""
     _, said = doctor(llamacpp(Model(FAST)), "llamacpp", more=", options: {num_ctx: 4096}")
     assert "The server does not tell kv_cache_type, flash_attention" in said
-    assert "num_ctx is not sent" in said
+    assert "p.yml, line 2: num_ctx is not sent" in said
 
 
 @pytest.mark.parametrize(
