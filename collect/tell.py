@@ -133,7 +133,7 @@ class Tell:
             )  # fmt: skip
 
     def ignored_options(self, plan: Plan, api: str) -> None:
-        """Say that the API which was found has no way to ask for a context; of a named one the plan's reading says it."""
+        """Say that the API which was found cannot ask for a context; of a named one the plan's reading says it."""
         asked = any("num_ctx" in one.options for one in (plan.server, *plan.experiments))
         if asked and plan.server.api == "auto" and api != "ollama":
             self.line(
