@@ -134,3 +134,13 @@ def test_each_table_is_published(figures: list[Shown], shipped: Path) -> None:
         table = (shipped / shown.page).parent / link[1]
 
         assert len(table.read_text(encoding="utf-8").splitlines()) == shown.markup.count("<tr>"), shown.name
+
+
+def test_no_field_needs_escaping(figures: list[Shown]) -> None:
+    """B49: models and units are values; a dot, colon or bracket in a field's name would draw nothing."""
+    for shown in figures:
+        fields = {part["field"] for part in parts(shown.spec) if isinstance(part.get("field"), str)}
+        columns = {name for rows in datasets(shown.spec) for row in rows for name in row}
+        odd = {name for name in fields | columns if not re.fullmatch(r"[a-z][a-z0-9_]*", name)}
+        assert odd == set(), (shown.page, shown.name)
+        assert fields, (shown.page, shown.name)

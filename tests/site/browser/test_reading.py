@@ -80,7 +80,7 @@ def test_nothing_moves_when_the_chart_becomes_live(site: Path, address: str, rea
 
 
 def test_the_toggle_recolours_the_chart_at_once(site: Path, address: str, read: Any) -> None:
-    """The colour of a mark follows the palette without a second drawing."""
+    """B45: The colour of a mark follows the palette without a second drawing."""
     colour = "e => getComputedStyle(e).fill"
     with read(address, color_scheme="light") as reader:
         reader.open(address + mac_page(site))
@@ -94,7 +94,7 @@ def test_the_toggle_recolours_the_chart_at_once(site: Path, address: str, read: 
 
 
 def test_the_switch_stays_on_the_page_and_at_the_anchor(site: Path, address: str, read: Any) -> None:
-    """From an anchor of a Korean page to the same anchor of the English one, and back."""
+    """B45: From an anchor of a Korean page to the same anchor of the English one, and back."""
     with read(address) as reader:
         reader.open(f"{address}{mac_page(site)}#method")
         reader.page.click("a[data-twin]")
