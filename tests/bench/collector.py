@@ -106,9 +106,9 @@ def _send_all(url: str, streams: int) -> Sequence[Exchange]:
 
     async def live() -> None:
         watch = LoopWatch()
+        senders = [Sender(Target(url), watch) for _ in range(streams)]  # takes milliseconds each
         watch.start()
         numbers = iter(range(total))
-        senders = [Sender(Target(url), watch) for _ in range(streams)]
 
         async def work(sender: Sender) -> None:
             for number in numbers:
