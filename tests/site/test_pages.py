@@ -40,7 +40,7 @@ def test_a_subject_gets_its_pages_without_an_edit(report: Path) -> None:
         "qwen2.5:7b · Mac mini M4, 32 GB",
         "smollm2:135m · x86-64-2-cores-8gb",
     ]
-    assert [chapter.pages[0].label for chapter in chapters][:2] == ["Prefill", "Prefill"]
+    assert ["Prefill" in [page.label for page in chapter.pages] for chapter in chapters[:2]] == [True, True]
     assert site.missing == ()
 
 
