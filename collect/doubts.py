@@ -90,5 +90,9 @@ def _count(cases: Sequence[Finding], words: Words) -> str:
     rows = {one.order_index for one in cases} - {None}
     points = {(one.experiment, one.point) for one in cases if one.order_index is None and one.point is not None}
     if rows:
-        return f" ({words.say_n('%(n)d row', '%(n)d rows', len(rows))})"
-    return f" ({words.say_n('%(n)d point', '%(n)d points', len(points))})" if points else ""
+        counted = words.say_n("%(n)d row", "%(n)d rows", len(rows))
+    elif points:
+        counted = words.say_n("%(n)d point", "%(n)d points", len(points))
+    else:
+        return ""
+    return f" ({counted})"
