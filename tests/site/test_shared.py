@@ -1,5 +1,6 @@
 """What a shared link shows, and what stands where there is no page."""
 
+import posixpath
 import re
 import struct
 from collections.abc import Mapping
@@ -70,7 +71,5 @@ def test_a_missing_page_is_said_in_both_languages(shipped: Path, folder: str) ->
 
     assert [text in article for text in ("없는 페이지입니다", "There is no such page")] == [True, True]
     assert (article.index("없는 페이지") < article.index("no such page")) == (folder == "")
-    assert re.findall(r'<a href="([^"]+)"', article)[:: 1 if folder == "" else -1] == [
-        "/report/index.html",
-        "/report/en/index.html",
-    ]
+    links = [posixpath.normpath(link) for link in re.findall(r'<a href="([^"]+)"', article)]
+    assert links == ["/report/index.html", "/report/en/index.html"][:: 1 if folder == "" else -1]
