@@ -137,7 +137,9 @@ def test_languages_are_told_by_the_files(folder: Path) -> None:
 def test_the_header_switches_only_where_the_other_page_exists(folder: Path, sites: dict[str, Site]) -> None:
     """A post in one language has no twin."""
     plugin = RoofbookPlugin()
-    plugin._settings, plugin._site = read_settings(folder / "mkdocs.yml"), sites["ko"]  # as on_files leaves them
+    # As on_files leaves it, but for pictures of pages.
+    plugin._settings, plugin._site = read_settings(folder / "mkdocs.yml"), sites["ko"]
+    plugin._posters = SimpleNamespace(of=lambda _uri: None)  # type: ignore[assignment]
 
     def twins(uri: str) -> list[str]:
         file = SimpleNamespace(src_uri=uri, dest_uri=uri.replace(".md", ".html"))
