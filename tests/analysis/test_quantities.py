@@ -78,6 +78,7 @@ def test_parts_of_a_number_have_names(published: Quantities) -> None:
         ("prefill.at_ms.16384", 128_000, 500),
         ("prefill.longest_ms_per_token", 48_337 / 8016, 1e-9),
         ("prefill.cached_factor.3505.90", 8.9, 0.05),
+        ("prefill.cached_ttft_factor.3505.90", (18_326 + 123.5) / (2_054 + 123.5), 0.01),
         ("prefill.per_min.4096", 2.8, 0.1),
         ("prefill.excess_factor", 2.88, 0.01),  # (2.003e-4 / 4.526) / (200704 / (2 x 6525288448))
         ("model.work_flop.3505", 48.2e12, 0.05e12),

@@ -90,6 +90,7 @@ def _asked(curve: Curve) -> dict[str, Asked]:
         "quadratic_share.TOKENS": quadratic_share,
         "cached_ms.TOKENS.PERCENT": partial(_cached_ms, law),
         "cached_factor.TOKENS.PERCENT": partial(_cached_factor, law),
+        "cached_ttft_factor.TOKENS.PERCENT": partial(_cached_ttft_factor, law, overhead_ms),
     }
 
 
@@ -147,3 +148,9 @@ def _cached_ms(law: Fit | None, tokens: int, percent: int) -> Quantity:
 def _cached_factor(law: Fit | None, tokens: int, percent: int) -> Quantity:
     gain = law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0)
     return Quantity("factor", gain and gain.prefill_factor, n=law and law.n, counted="lengths")
+
+
+def _cached_ttft_factor(law: Fit | None, overhead_ms: float, tokens: int, percent: int) -> Quantity:
+    """Return how much sooner the first token comes: its overhead stays, cached or not."""
+    gain = law and expected_gain(law, tokens, tokens * percent / 100, overhead_ms, 0.0)
+    return Quantity("factor", gain and gain.ttft_factor, n=law and law.n, counted="lengths")
