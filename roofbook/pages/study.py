@@ -8,7 +8,7 @@ from typing import Final
 
 from roofbook.analysis.ceilings import PointCeilings, Reached, ceilings
 from roofbook.analysis.latency import Point, latency_points
-from roofbook.analysis.memory import MemoryTable, Served, memory_table, served
+from roofbook.analysis.memory import KV_TYPES, MemoryTable, Served, memory_table, served
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.standing import Roofs, Spot, roofs, spokesman, spots
 from roofbook.analysis.subjects import curve_of
@@ -100,12 +100,24 @@ class Study:
 
     def memory(self, context_tokens: int = REQUEST_TOKENS) -> dict[int | None, MemoryTable]:
         """Return the budget under each of the limits; empty where weights or caches are not known."""
-        model = self.view.equipment.model
+        if context_tokens not in self._tables:
+            self._tables[context_tokens] = self._memory(context_tokens)
+        return self._tables[context_tokens]
+
+    @cached_property
+    def _tables(self) -> dict[int, dict[int | None, MemoryTable]]:
+        """What was computed already: searching for the most requests takes its time."""
+        return {}
+
+    def _memory(self, context_tokens: int) -> dict[int | None, MemoryTable]:
+        model, subject = self.view.equipment.model, self.view.subject
         if model is None:
             return {}
+        own = subject.kv_cache_type
+        types = (*KV_TYPES, *([own] if own is not None and own not in KV_TYPES else []))
         try:
             return {
-                version: memory_table(model, limit, context_tokens, quantization=self.view.subject.quantization)
+                version: memory_table(model, limit, context_tokens, quantization=subject.quantization, kv_types=types)
                 for version, limit in self.limits.items()
             }
         except EstimateError:
