@@ -4,6 +4,11 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("roofbook", deadline=None)
+settings.load_profile("roofbook")
 
 IN_CI = os.environ.get("CI") == "true"
 
