@@ -52,7 +52,7 @@ class Request:
     received_s: float
     """Monotonic, when its last byte was read."""
     in_flight: int
-    """Requests being answered, this one included."""
+    """POST requests being answered, this one included."""
 
     @property
     def json(self) -> dict[str, Any]:
