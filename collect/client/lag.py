@@ -13,7 +13,7 @@ from roofbook.units import NS_PER_MS
 TICK_S: Final = 0.005
 
 
-@dataclass
+@dataclass(eq=False)  # each is itself: two that saw the same delay are two
 class Lag:
     """The largest delay of the event loop while it was watched."""
 

@@ -1,6 +1,7 @@
 """Requests on real sockets: nothing waits in line, is sent twice, or takes a way round: B15, B16, B32, B33."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -122,3 +123,23 @@ def test_b33_each_row_says_whether_it_connected(fresh: bool, keep_alive: bool, c
         exchanges = with_sender(oracle.url, two)
     assert [exchange.connect_ms is not None for exchange in exchanges] == connected
     assert [status(exchange) for exchange in exchanges] == ["ok", "ok"]
+
+
+def test_b17_spans_that_saw_the_same_delay_stay_apart() -> None:
+    """Two requests at once of equal lag: the end of the later one does not end the watch over the earlier one."""
+
+    async def crossed() -> tuple[float, float]:
+        watch = LoopWatch()
+        watch.start()
+        first, second = watch.span(), watch.span()
+        one, other = first.__enter__(), second.__enter__()
+        second.__exit__(None, None, None)  # the later one ends first, with the same lag as the other
+        time.sleep(0.05)
+        await asyncio.sleep(0.02)
+        first.__exit__(None, None, None)
+        watch.stop()
+        return one.largest_ms, other.largest_ms
+
+    late_ms, early_ms = asyncio.run(crossed())
+    assert late_ms >= 40
+    assert early_ms < late_ms
