@@ -1,6 +1,7 @@
 """What a model's weights weigh, and what of them a token reads: from a file's own figures, else by rules."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from roofbook.errors import EstimateError
@@ -62,6 +63,7 @@ def touched_share(experts: int, used: int, batch: int) -> float:
     return float(1 - (1 - used / experts) ** batch)
 
 
+@cache  # a page of the catalogue asks for the same few hundred again and again, tensor by tensor
 def weights(model: Model, quantization: str | None = None) -> Weights:
     """Return the weights of *model* in *quantization* (None: the one its file is in).
 
