@@ -27,7 +27,12 @@ def site_of(folder: Path, lang: str = "en", figures: FigureCache | None = None) 
 
 
 def prefill_of(site: Site) -> str:
-    return next(page.markdown for page in site.pages if page.uri.endswith("/prefill.md"))
+    return topic_of(site, "prefill")
+
+
+def topic_of(site: Site, topic: str) -> str:
+    """Return the first subject's page on *topic*, as Markdown."""
+    return next(page.markdown for page in site.pages if page.uri.endswith(f"/{topic}.md"))
 
 
 def test_a_subject_gets_its_pages_without_an_edit(report: Path) -> None:
@@ -40,26 +45,34 @@ def test_a_subject_gets_its_pages_without_an_edit(report: Path) -> None:
         "qwen2.5:7b · Mac mini M4, 32 GB",
         "smollm2:135m · x86-64-2-cores-8gb",
     ]
-    assert ["Prefill" in [page.label for page in chapter.pages] for chapter in chapters[:2]] == [True, True]
+    assert [[page.label for page in chapter.pages] for chapter in chapters[:2]] == [
+        ["Overview", "Speed", "Prefill", "Memory", "Data"]
+    ] * 2
     assert site.missing == ()
 
 
 def test_both_languages_have_the_same_pages_and_every_sentence(report: Path) -> None:
-    """The same addresses and figures; nothing falls through to English; files are published once."""
+    """The same addresses and figures; nothing falls through to English; files are published once, each table too."""
     korean, english = site_of(report, "ko"), site_of(report, "en")
+    figures = [(page.uri, anchor) for page in korean.pages for anchor in page.figures if page.uri.endswith("/speed.md")]
 
     assert [page.uri for page in korean.pages] == [page.uri for page in english.pages]
     assert [list(page.figures) for page in korean.pages] == [list(page.figures) for page in english.pages]
     assert korean.missing == ()
     assert english.assets == {}
-    assert (
-        sorted(path.split("/")[-1].split(".")[-1] for path in korean.assets) == ["csv"] * 4 + ["js"] + ["parquet"] * 2
-    )
+    assert sorted(path for path in korean.assets if path.endswith((".js", ".parquet"))) == [
+        "assets/vega.js",
+        "data/20261001T030000-mac.parquet",
+        "data/20261002T030000-first.parquet",
+    ]
+    tables = [f"data/{uri[:-3].replace('/', '-')}-{anchor.removeprefix('fig-')}.csv" for uri, anchor in figures]
+    assert tables
+    assert set(tables) <= set(korean.assets)
 
 
 def test_the_page_says_its_conditions_and_what_is_unknown(report: Path) -> None:
     """Versions, sources and unknowns stand on the page."""
-    page = prefill_of(site_of(report))
+    page = topic_of(site_of(report), "data")
 
     assert "ollama 0.12.3" in page
     assert "said by the server" in page
@@ -103,10 +116,10 @@ def test_counts_with_gaps_stay_counts(make_report: Any, curve_rows: Any) -> None
     """B51: 69, unknown, 71 are shown as 69, a dash, 71."""
     rows = [row | {"output_tokens": n} for row, n in zip(curve_rows([512], **MAC), [69, None, 71], strict=True)]
     page = prefill_of(site_of(make_report({"run": rows})))
-    # Six columns hold numbers: prompt, n, prefill, TTFT, output, context.
+    # Five columns hold numbers: prompt, n, prefill, TTFT, output; no row has a context limit.
     cells = re.findall(r'<td class="rb-number">(?:<span[^>]*>)?([^<]*)', page.split("Output tokens</th>")[1])
 
-    assert cells[4:18:6] == ["69", "–", "71"]
+    assert cells[4:15:5] == ["69", "–", "71"]
 
 
 def test_more_rows_than_a_page_holds_are_counted(make_report: Any, curve_rows: Any) -> None:
