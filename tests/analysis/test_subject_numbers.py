@@ -183,7 +183,7 @@ def test_the_wider_curve_leaves_every_doubt_out(frame: Frame, published_curve: l
     assert curve.chosen.powers == (0, 1, 2)
 
 
-def test_scatter_is_compared_between_times_far_apart(frame: Frame) -> None:
+def test_scatter_is_compared_between_times_far_apart() -> None:
     """Three repeats of 74 and of 3,505 tokens; of one length alone, or of medians, nothing can be said."""
     far = [measured(74, ms) for ms in (286, 293, 302)] + [measured(3505, ms) for ms in (17499, 17846, 17809)]
     medians = [row | {"aggregate_of": 3} for row in far]
