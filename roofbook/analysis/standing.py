@@ -60,7 +60,8 @@ def roofs(machine: Machine, quantization: str | None) -> Roofs:
 def spokesman(points: Sequence[Point], figure: Callable[[Point], Summary], *, longest: bool) -> Point | None:
     """Return the point that speaks for all: of those with most single requests the shortest or the longest prompt.
 
-    One request at a time, and no point whose every row is in doubt; None where none is left.
+    A baseline goes before others of its length. One request at a time, and no point whose every row is in doubt; None
+    where none is left.
     """
     known = [
         point
@@ -72,10 +73,9 @@ def spokesman(points: Sequence[Point], figure: Callable[[Point], Summary], *, lo
         and not doubtful(point)
     ]
     most = max((figure(point).rows for point in known), default=0)
-    kept = sorted(
-        (point for point in known if figure(point).rows == most), key=lambda point: point.prompt_tokens or 0.0
-    )
-    return (kept[-1] if longest else kept[0]) if kept else None
+    kept = [point for point in known if figure(point).rows == most]
+    way = -1.0 if longest else 1.0
+    return min(kept, key=lambda point: (way * (point.prompt_tokens or 0.0), point.kind != "baseline"), default=None)
 
 
 def doubtful(point: Point) -> bool:

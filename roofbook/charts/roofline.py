@@ -46,10 +46,7 @@ def roofline_figure(*, words: Words, title: str, roofs: Roofs, spots: Sequence[S
             points=words.number(len(spots)),
             title=title,
         ),
-        caption=words.say(
-            "Below the slope memory is the limit, below the flat roof arithmetic is. "
-            "No point can stand above the upper edge of the data sheet."
-        ),
+        caption=_caption(words, roofs),
         legend=_legend(words, roofs, spots, colour),
         table=_table(words, spots),
         spec=alt.layer(*layers).to_dict(),
@@ -171,6 +168,14 @@ def _names(marks: list[Mark], frame: _Frame) -> alt.Chart:
         .mark_text(fontSize=13, dy=20, fontWeight=600)
         .encode(x=frame.x, y=frame.y, text=alt.Text("told_phase").type("nominal"), fill=alt.value(INK))
     )
+
+
+def _caption(words: Words, roofs: Roofs) -> str:
+    bound = words.say("Below the slope memory is the limit, below the flat roof arithmetic is.")
+    if not _corners(roofs.datasheet):
+        return bound
+    above = words.say("No point can stand above the upper edge of the data sheet.")
+    return f"{bound} {above}"
 
 
 def _legend(words: Words, roofs: Roofs, spots: Sequence[Spot], colour: int) -> tuple[Key, ...]:

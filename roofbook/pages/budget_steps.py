@@ -42,9 +42,15 @@ def steps(study: Study, tables: dict[int | None, MemoryTable], kv_type: str, wor
     of_file = model is not None and model.tensors.file_bytes is not None
     lines = [table.line(kv_type) for table in whole]
     rows: list[tuple[str | None, ...]] = [
-        (words.say("Memory of the machine"), *(memory for _ in whole), words.say("as it is sold")),
         (
-            words.say("The GPU may use"),
+            words.say("Memory of the machine"),
+            *(memory for _ in whole),
+            words.say("as it is sold")
+            if study.view.equipment.chip is not None
+            else words.say("as the host reports it"),
+        ),
+        (
+            words.say("A model may use") if study.view.equipment.chip is None else words.say("The GPU may use"),
             *(gib(table.limit.limit_bytes, words) for table in whole),
             "; ".join(dict.fromkeys(_basis(table.limit, words) for table in whole)),
         ),

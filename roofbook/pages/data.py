@@ -84,6 +84,9 @@ def headline(study: Study, words: Words) -> Sentence:
             strong,
             others,
         )
+    if not kept_out:
+        rows = {"rows": strong["rows"]}
+        return Sentence(mark("%(rows)s in %(runs)s, and all of them count in every figure."), rows, others)
     return Sentence(
         mark("%(rows)s in %(runs)s: %(counts)s count everywhere, %(doubted)s are kept out of some figure."),
         strong,

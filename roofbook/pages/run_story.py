@@ -166,7 +166,7 @@ def _setting(name: str, value: Any, words: Words) -> str:
     if name == "connection" and value in _CONNECTIONS:
         return words.say(_CONNECTIONS[value])
     if name != "seed" and isinstance(value, int | float):
-        return words.significant(value)
+        return words.number(value) if float(value).is_integer() else words.significant(value)
     return str(value)
 
 
