@@ -45,7 +45,7 @@ def beyond_figure(
             "The band says where a measurement would fall if the law held that far, and that has not been measured."
         ),
         legend=(
-            Key("dot", hue, words.say("Measured")),
+            Key("dot", hue, words.say("Measured lengths")),
             Key("line", hue, words.say("Fitted law")),
             Key("band", hue, words.say("95 %% prediction interval")),
             Key("hollow", hue, words.say("Predicted, not measured")),

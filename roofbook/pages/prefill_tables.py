@@ -107,7 +107,7 @@ def by_length(curve: Curve, model: Model | None, words: Words) -> Grid | None:
     heads = [
         (words.say("Prompt tokens"), True),
         (words.say("n (requests)"), True),
-        (words.say("Measured"), True),
+        (words.say("As measured"), True),
         (words.say("ms per token"), True),
         (words.say("Law"), True),
         (words.say("Error"), True),
