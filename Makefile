@@ -52,7 +52,7 @@ test-servers: $(VENV)/.dev
 check: $(VENV)/.dev $(VENV)/.engine
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	$(PY) -m pyright
+	$(PY) -m pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports
 	$(PY) -m roofbook.words
 	$(PY) -m pytest $(ARGS)
