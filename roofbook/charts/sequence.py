@@ -35,7 +35,7 @@ def sequence_figure(*, words: Words, title: str, sent: Sequence[Sent], colour: i
     x = x.scale(nice=False, domain=[-0.6, max((one.place for one in sent), default=0) + 0.6])
     x = x.axis(format=",~r", tickCount=8, tickMinStep=1)
     y = alt.Y("experiment").type("nominal").sort(experiments).title(words.say("Experiment"))
-    y = y.axis(labelLimit=150).scale(paddingInner=0.4, paddingOuter=0.3)
+    y = y.axis(labelLimit=150).scale(padding=0.5)
     return Figure(
         name="rows",
         title=title,
