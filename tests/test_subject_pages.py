@@ -28,7 +28,7 @@ from roofbook.pages.press import Press
 from roofbook.pages.report import TOPICS
 from roofbook.pages.settings import Language, Settings
 from roofbook.pages.subjects import SubjectView, subject_views
-from roofbook.record import Row, RunFacts, read_runs, write_run
+from roofbook.record import Row, RunFacts, read_run, read_runs, write_run
 from roofbook.words import Words, load_words
 
 ROOT = Path(__file__).parents[1]
@@ -102,7 +102,7 @@ def figures(view: SubjectView, lang: str = "en") -> Iterator[Drawn]:
 @pytest.fixture(scope="module")
 def published() -> SubjectView:
     """The published day of a Mac mini M4, as the repository has it."""
-    return subject_views(read_runs(ROOT / "data" / "measured"), facts())[0]
+    return subject_views([read_run(ROOT / "data" / "measured" / "article-2026-08-31.parquet")], facts())[0]
 
 
 MakeView = Callable[..., SubjectView]
