@@ -60,13 +60,20 @@ def test_nothing_in_a_name_runs(hostile_site: Path, serve: Any, read: Any, folde
         for page in pages:
             reader.open(f"{root}{folder}{page.relative_to(hostile_site / folder).as_posix()}")
             reader.wait_live()
-            cell = reader.page.locator("#conditions ~ .rb-table tbody tr").first.locator("td").first
 
             assert reader.page.evaluate("window.hacked === undefined")
             assert reader.width() == 375, page
             assert reader.page.locator("#rows ~ .rb-table").first.locator("tbody tr").count() == 10
             assert reader.page.evaluate(WHOLE_TABLES)
             assert reader.page.locator("article a[href^='javascript:'], article img").count() == 0
+            reader.open(reader.page.url.replace("prefill.html", "data.html"))
+            reader.wait_live()
+
+            assert reader.page.evaluate("window.hacked === undefined")
+            assert reader.width() == 375, page
+            assert reader.page.evaluate(WHOLE_TABLES)
+            assert reader.page.locator("article a[href^='javascript:'], article img").count() == 0
+            cell = reader.page.locator("#conditions ~ .rb-table tbody tr").first.locator("td").first
             seen.add(cell.inner_text())
         reader.open(f"{root}{folder}index.html")
         assert reader.page.evaluate("window.hacked === undefined")

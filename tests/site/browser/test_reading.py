@@ -9,6 +9,9 @@ import pytest
 pytestmark = pytest.mark.browser
 
 PHONE = {"width": 375, "height": 800}
+
+CURVE = "#fig-prefill"
+"""The page's first figure; below it stands another."""
 LANGUAGES = pytest.mark.parametrize("folder", ["", "en/"], ids=["ko", "en"])
 
 
@@ -28,8 +31,8 @@ def test_the_live_chart_has_a_mark_for_each_row(site: Path, address: str, read: 
         reader.open(address + folder + mac_page(site))
         reader.wait_live()
 
-        assert reader.marks(".rb-live") == 7
-        assert reader.page.locator(".rb-data tbody tr").count() == 7
+        assert reader.marks(f"{CURVE} .rb-live") == 7
+        assert reader.page.locator(f"{CURVE} .rb-data tbody tr").count() == 7
 
 
 @LANGUAGES
@@ -38,9 +41,9 @@ def test_without_scripts_the_static_chart_has_the_same_marks(site: Path, address
     with read(address, javascript=False) as reader:
         reader.open(address + folder + mac_page(site))
 
-        assert reader.marks(".rb-static--wide") == 7
-        assert reader.page.locator(".rb-static--wide svg").is_visible()
-        assert not reader.page.locator(".rb-static--narrow svg").is_visible()
+        assert reader.marks(f"{CURVE} .rb-static--wide") == 7
+        assert reader.page.locator(f"{CURVE} .rb-static--wide svg").is_visible()
+        assert not reader.page.locator(f"{CURVE} .rb-static--narrow svg").is_visible()
 
 
 def test_a_row_in_doubt_is_hollow_and_out_of_the_fit(site: Path, address: str, read: Any) -> None:
@@ -49,11 +52,11 @@ def test_a_row_in_doubt_is_hollow_and_out_of_the_fit(site: Path, address: str, r
         reader.open(address + "en/" + mac_page(site))
         reader.wait_live()
         fills = reader.page.eval_on_selector_all(
-            ".rb-live .mark-symbol path", "all => all.map(m => m.getAttribute('fill'))"
+            f"{CURVE} .rb-live .mark-symbol path", "all => all.map(m => m.getAttribute('fill'))"
         )
 
         assert fills.count("var(--chart-paper)") == 1
-        assert reader.page.locator(".rb-data tbody tr", has_text="no, in doubt").count() == 1
+        assert reader.page.locator(f"{CURVE} .rb-data tbody tr", has_text="no, in doubt").count() == 1
         assert "more than the chip's peak" in reader.page.locator("article").inner_text()
 
 
@@ -73,10 +76,10 @@ def test_nothing_moves_when_the_chart_becomes_live(site: Path, address: str, rea
     """Static and live have the same height, so what stands below stays where it is."""
     with read(address) as reader:
         reader.open(address + mac_page(site))
-        before = reader.page.locator(".rb-figure__caption").evaluate("e => e.offsetTop")
+        before = reader.page.locator(f"{CURVE} .rb-figure__caption").evaluate("e => e.offsetTop")
         reader.wait_live()
 
-        assert reader.page.locator(".rb-figure__caption").evaluate("e => e.offsetTop") == before
+        assert reader.page.locator(f"{CURVE} .rb-figure__caption").evaluate("e => e.offsetTop") == before
 
 
 def test_the_toggle_recolours_the_chart_at_once(site: Path, address: str, read: Any) -> None:
@@ -85,7 +88,7 @@ def test_the_toggle_recolours_the_chart_at_once(site: Path, address: str, read: 
     with read(address, color_scheme="light") as reader:
         reader.open(address + mac_page(site))
         reader.wait_live()
-        mark = reader.page.locator(".rb-live .mark-symbol path").first
+        mark = reader.page.locator(f"{CURVE} .rb-live .mark-symbol path").first
         light = mark.evaluate(colour)
         reader.page.evaluate("document.querySelector('#__palette_2').click()")
 
@@ -127,7 +130,7 @@ def test_the_site_works_from_a_folder(site: Path, read: Any, folder: str) -> Non
         reader.page.keyboard.press("End")
         reader.page.wait_for_selector(".md-search-result__item")
 
-        assert reader.marks(".rb-live") == 7
+        assert reader.marks(f"{CURVE} .rb-live") == 7
 
 
 @pytest.mark.parametrize(("folder", "word"), [("", "프리필"), ("", "캐시"), ("", "qwen2"), ("en/", "prefill")])
@@ -164,8 +167,8 @@ def test_a_figure_can_be_cited_and_its_table_taken(site: Path, address: str, rea
         assert 0 <= reader.page.locator("#fig-prefill").evaluate("e => e.getBoundingClientRect().top") < 200
 
         with reader.page.expect_download() as download:
-            reader.page.locator(".rb-take summary").click()
-            reader.page.locator(".rb-take a[download]").click()
+            reader.page.locator(f"{CURVE} .rb-take summary").click()
+            reader.page.locator(f"{CURVE} .rb-take a[download]").click()
         lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
 
         assert len(lines) == 1 + 7
@@ -179,7 +182,7 @@ def test_paper_has_the_figure_whole_and_no_menus(site: Path, address: str, read:
         reader.wait_live()
         reader.page.emulate_media(media="print")
 
-        assert reader.page.locator(".rb-static--wide svg").is_visible()
-        assert not reader.page.locator(".rb-live").is_visible()
+        assert reader.page.locator(f"{CURVE} .rb-static--wide svg").is_visible()
+        assert not reader.page.locator(f"{CURVE} .rb-live").is_visible()
         assert not reader.page.locator(".md-header").is_visible()
         assert not reader.page.locator(".rb-data >> visible=true").count()
