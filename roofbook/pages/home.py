@@ -90,7 +90,9 @@ def tiles(view: SubjectView, topics: Mapping[str, str], library: Library) -> lis
         shown.append((rate, _writing(share, words), rate, "speed"))
     if long is not None:
         share, prefill = number(f"{long}.prefill_datasheet_share"), number(f"{long}.prefill_ms")
-        shown.append((share, words.say("of the chip's arithmetic is reached while reading a prompt"), prefill, "speed"))
+        # Its range is the dispute about the chip's peak; what was measured behind it is so many requests.
+        counted = replace(share, n=prefill.n, counted=prefill.counted)
+        shown.append((share, words.say("of the chip's arithmetic is reached while reading a prompt"), counted, "speed"))
     budget = number(f"prefill.budget_tokens.{TARGET_MS}")
     what = words.say(
         "of prompt fit if the first token is to come within %(seconds)s s",

@@ -164,17 +164,17 @@ def weighting(scatter: Scatter | None, words: Words) -> Sentence | None:
     if scatter.absolute_p < _REJECTED <= scatter.relative_p:
         return Sentence(
             mark(
-                "Repeats of the shortest prompt scatter by %(short)s, those of the longest by %(long)s. Equal scatter "
-                "in milliseconds is ruled out (F = %(absolute_f)s, p = %(absolute_p)s), equal scatter in per cent is "
-                "not (F = %(relative_f)s, p = %(relative_p)s): each length counts by its relative error."
+                "Of the prompts that ran several times the shortest scatters by %(short)s, the longest by %(long)s. "
+                "Equal scatter in milliseconds is ruled out (F = %(absolute_f)s, p = %(absolute_p)s), equal scatter "
+                "in per cent is not (F = %(relative_f)s, p = %(relative_p)s): each length counts by its relative error."
             ),
             {},
             values,
         )
     return Sentence(
         mark(
-            "Repeats of the shortest prompt scatter by %(short)s, those of the longest by %(long)s (equal scatter in "
-            "milliseconds: F = %(absolute_f)s, p = %(absolute_p)s; in per cent: F = %(relative_f)s, "
+            "Of the prompts that ran several times the shortest scatters by %(short)s, the longest by %(long)s "
+            "(equal scatter in milliseconds: F = %(absolute_f)s, p = %(absolute_p)s; in per cent: F = %(relative_f)s, "
             "p = %(relative_p)s). These few repeats do not settle it; each length counts by its relative error, as "
             "times usually scatter."
         ),
