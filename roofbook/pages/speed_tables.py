@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from roofbook.analysis.ceilings import Reached
 from roofbook.analysis.intervals import Summary
 from roofbook.analysis.latency import Point
@@ -14,6 +16,7 @@ from roofbook.charts.prefill import SECONDS_FROM_MS, time_text
 from roofbook.errors import EstimateError
 from roofbook.pages.concepts.grid import Grid, grid, percent, span
 from roofbook.pages.doubts import name_of
+from roofbook.pages.escape import text
 from roofbook.pages.row_table import noted
 from roofbook.pages.study import Study
 from roofbook.pages.values import told
@@ -284,11 +287,11 @@ def _rates_of_the_machine(study: Study, words: Words) -> list[tuple[str, str | N
     if study.roofs is None:
         return []
     sheet, bench = study.roofs.datasheet, study.roofs.measured
-    measured_by = "" if machine is None or machine.ceilings is None else machine.ceilings.source
+    measured_by = "" if machine is None or machine.ceilings is None else _in_english(machine.ceilings.source)
     bandwidth_by = arithmetic_by = ""
     if chip is not None:
         usual = "fp16_tflops" if chip.chip.peaks.fp16 is not None else "fp32_tflops"
-        bandwidth_by, arithmetic_by = chip.provenance.of("bandwidth_gb_s"), chip.provenance.of(usual)
+        bandwidth_by, arithmetic_by = (_in_english(chip.provenance.of(key)) for key in ("bandwidth_gb_s", usual))
     return [
         (
             words.say("Bandwidth, data sheet"),
@@ -309,3 +312,8 @@ def _rate(value: Range | None, unit: float, label: str, words: Words, digits: in
 
 def _count(value: Any, words: Words) -> str | None:
     return None if value is None else words.number(float(value))
+
+
+def _in_english(source: str) -> Markup:
+    """Return a source in the catalogue's own words, which are English."""
+    return Markup('<span lang="en">') + text(source) + Markup("</span>")
