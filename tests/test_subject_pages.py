@@ -319,7 +319,7 @@ def test_coefficients_stand_beside_what_counting_gives(published: SubjectView) -
 def test_the_weighting_is_held_against_the_repeats(published: SubjectView) -> None:
     """SD 7.6 ms at 74 tokens, 207 ms at 3,505: F = 745, p = 1e-5 for equal ms; F = 5.0, p = 0.15 for equal %."""
     assert (
-        "scatter by 7.6 ms, those of the longest by 207 ms. Equal scatter in milliseconds is ruled out (F = 745, "
+        "scatters by 7.6 ms, the longest by 207 ms. Equal scatter in milliseconds is ruled out (F = 745, "
         "p = 0.00001), equal scatter in per cent is not (F = 5.0, p = 0.15)"
     ) in page(published, "prefill")
 
