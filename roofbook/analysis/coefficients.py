@@ -3,8 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
+import numpy as np
+
+from roofbook.analysis.bootstrap import bootstrap
 from roofbook.analysis.differences import Scatter, scatter
 from roofbook.analysis.prefill import Curve, Length, prefill_curve
 from roofbook.analysis.regression import Fit, Interval
@@ -101,6 +105,23 @@ def wider_curve(subject: Subject, found: Iterable[Finding]) -> Curve:
     kind = subject.rows["kind"].fillna("")
     trusted = clean(subject.rows, list(found))
     return prefill_curve(subject.rows[trusted & kind.isin(("prefill_curve", *UNSEEN_KINDS))])
+
+
+def resampled(rows: Sequence[Row], powers: tuple[int, ...]) -> tuple[Interval, ...] | None:
+    """Return bootstrap intervals of a law's coefficients from the single *rows* of its curve, the same every time.
+
+    None where there are too few lengths or runs of each: then the fit's own intervals are all there is.
+    """
+    lengths: dict[int, list[Row]] = {}
+    for row in rows:
+        wanted = row.get("prompt_tokens_wanted") or row.get("prompt_tokens")
+        if row.get("aggregate_of") is None and wanted and row.get("server_prefill_ms"):
+            lengths.setdefault(wanted, []).append(row)
+    runs = [
+        (median(float(row["prompt_tokens"]) for row in group), [float(row["server_prefill_ms"]) for row in group])
+        for _, group in sorted(lengths.items())
+    ]
+    return bootstrap(runs, powers, np.random.default_rng(0)) if runs else None
 
 
 def repeats_scatter(rows: Sequence[Row]) -> Scatter | None:

@@ -9,7 +9,6 @@ from roofbook.pages.budget_steps import S_PER_MIN, by_type, gib, kv_type_of, rat
 from roofbook.pages.sentence import Sentence
 from roofbook.pages.study import REQUEST_TOKENS, Study
 from roofbook.pages.subjects import SubjectView
-from roofbook.theory.memory import RESERVE_BYTES
 from roofbook.words import Words, mark
 
 
@@ -69,7 +68,7 @@ def _caveats(study: Study, words: Words) -> list[str]:
     room = study.requests(kv_type_of(study))
     if room is None:
         return told
-    reserve = gib(RESERVE_BYTES, words)
+    reserve = gib(study.reserve_bytes, words)
     if len(study.limits) > 1:
         told.append(
             words.say(

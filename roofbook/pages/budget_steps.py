@@ -62,7 +62,9 @@ def steps(study: Study, tables: dict[int | None, MemoryTable], kv_type: str, wor
         (
             words.say("− reserve"),
             *(gib(table.reserve_bytes, words) for table in whole),
-            words.say("an assumption: the desktop, the engine's buffers"),
+            words.say("an assumption: activations and CUDA graphs")
+            if study.paged
+            else words.say("an assumption: the desktop, the engine's buffers"),
         ),
         (words.say("= room for caches"), *(gib(table.room_bytes, words) for table in whole), ""),
         (
@@ -179,7 +181,9 @@ def _basis(limit: Limit, words: Words) -> str:
             return words.say("seen on such Macs")
         case "rule":
             return words.say("the system's rule")
-        case "memory" | "share":
+        case "share":
+            return words.say("0.92 of the memory, as vLLM takes it")
+        case "memory":
             return words.say("all of it")
 
 

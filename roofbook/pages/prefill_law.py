@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from roofbook.analysis.coefficients import Compared, compared, implied_flops_per_s, r_squared
+from roofbook.analysis.coefficients import Compared, compared, implied_flops_per_s, r_squared, resampled
 from roofbook.analysis.differences import Scatter
 from roofbook.analysis.prefill import Curve
+from roofbook.analysis.regression import Interval
 from roofbook.charts.prefill import fitted_growth, measured_growth
 from roofbook.pages.concepts.grid import Grid, grid, percent
 from roofbook.pages.prefill_tables import signed
@@ -37,42 +38,50 @@ def growth(curve: Curve, words: Words) -> dict[str, str] | None:
 
 
 def coefficients(study: Study, words: Words) -> Grid | None:
-    """Return the law's coefficients beside what counting operations gives; None without a law."""
+    """Return the law's coefficients beside what counting operations gives; None without a law.
+
+    Where the single runs allow it, their bootstrap intervals stand beside the fit's own.
+    """
     chosen, equipment = study.curve.chosen, study.view.equipment
     if chosen is None:
         return None
+    drawn = resampled(study.curve_rows, chosen.powers)
     heads = [
         (words.say("Coefficient"), False),
         (words.say("Fitted"), True),
         (words.say("95 %% interval"), True),
+        *([(words.say("95 %%, bootstrap"), True)] if drawn else []),
         (words.say("Counted, at the measured rate"), True),
         (words.say("Counted, at the data sheet's"), True),
     ]
     held = compared(chosen.fit, equipment.model, equipment.machine, study.view.subject.quantization)
-    return grid(heads, [_coefficient(one, words) for one in held])
+    return grid(
+        heads,
+        [_coefficient(one, None if drawn is None else drawn[place], words) for place, one in enumerate(held)],
+    )
 
 
-def _coefficient(one: Compared, words: Words) -> tuple[str | None, ...]:
+def _coefficient(one: Compared, drawn: Interval | None, words: Words) -> tuple[str | None, ...]:
     name, unit = {
         0: ("c", words.say("ms")),
         1: ("a", words.say("ms per token")),
         2: ("b", words.say("ms per token squared")),
     }[one.power]
-
-    def counted(value: Range | None) -> str | None:
-        if value is None:
-            return None
-        low, high = small(value.low, words), small(value.high, words)
-        return low if low == high else words.say("%(low)s to %(high)s", low=low, high=high)
-
-    low, high = small(one.fitted.low, words), small(one.fitted.high, words)
     return (
         noted(name, unit),
         small(one.fitted.mid, words),
-        words.say("%(low)s to %(high)s", low=low, high=high),
-        counted(one.measured),
-        counted(one.datasheet),
+        _from_to(one.fitted, words),
+        *([] if drawn is None else [_from_to(drawn, words)]),
+        _from_to(one.measured, words),
+        _from_to(one.datasheet, words),
     )
+
+
+def _from_to(ends: Interval | Range | None, words: Words) -> str | None:
+    if ends is None:
+        return None
+    low, high = small(ends.low, words), small(ends.high, words)
+    return low if low == high else words.say("%(low)s to %(high)s", low=low, high=high)
 
 
 def excess(study: Study, words: Words) -> dict[str, str] | None:

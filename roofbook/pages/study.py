@@ -16,9 +16,10 @@ from roofbook.errors import EstimateError
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Row
 from roofbook.theory.limits import Limit, gpu_limit
+from roofbook.theory.memory import RESERVE_BYTES, VLLM_PEAK_BYTES, VLLM_SHARE
 from roofbook.theory.roofline import crossover_batch
 from roofbook.theory.shapes import Range
-from roofbook.validity import records
+from roofbook.validity import clean, records
 
 REQUEST_TOKENS: Final = 4096
 """Of the request that a budget counts in: prompt and answer together. Published budgets use it."""
@@ -44,6 +45,12 @@ class Study:
     @cached_property
     def curve(self) -> Curve:
         return curve_of(self.view.subject, self.view.found)
+
+    @property
+    def curve_rows(self) -> list[Row]:
+        """The trusted rows that the curve is made from."""
+        rows = self.view.subject.rows
+        return records(rows[clean(rows, self.view.found, "prefill") & rows["kind"].fillna("").eq("prefill_curve")])
 
     @cached_property
     def held(self) -> list[PointCeilings]:
@@ -92,11 +99,24 @@ class Study:
         observed = self.view.equipment.mac_limits
         try:
             limit = gpu_limit(machine, macos, observed)
+            if self.paged:
+                return {None: Limit(limit.limit_bytes * VLLM_SHARE, "share")}
             if limit.basis != "rule" or macos is not None:
                 return {macos if limit.estimated else None: limit}
             return {version: gpu_limit(machine, version, observed) for version in _BOTH_MACOS}
         except EstimateError:
             return {}
+
+    @property
+    def paged(self) -> bool:
+        """True where the runtime takes a share of the memory at its start and hands it out in pages."""
+        runtime = self.view.equipment.runtime
+        return runtime is not None and runtime.kv_layout == "paged"
+
+    @property
+    def reserve_bytes(self) -> Range:
+        """What is held besides weights and caches: an assumption."""
+        return VLLM_PEAK_BYTES if self.paged else RESERVE_BYTES
 
     def memory(self, context_tokens: int = REQUEST_TOKENS) -> dict[int | None, MemoryTable]:
         """Return the budget under each of the limits; empty where weights or caches are not known."""
@@ -117,7 +137,14 @@ class Study:
         types = (*KV_TYPES, *([own] if own is not None and own not in KV_TYPES else []))
         try:
             return {
-                version: memory_table(model, limit, context_tokens, quantization=subject.quantization, kv_types=types)
+                version: memory_table(
+                    model,
+                    limit,
+                    context_tokens,
+                    quantization=subject.quantization,
+                    reserve_bytes=self.reserve_bytes,
+                    kv_types=types,
+                )
                 for version, limit in self.limits.items()
             }
         except EstimateError:
