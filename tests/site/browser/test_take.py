@@ -23,7 +23,7 @@ def taken(reader: Any, kind: str, scheme: str | None = None) -> tuple[str, bytes
     """Press the figure's button and return the file's name and content."""
     chosen = f'[data-take="{kind}"]' + (f'[data-scheme="{scheme}"]' if scheme else "")
     with reader.page.expect_download() as download:
-        reader.page.locator(f".rb-takes {chosen}").first.click()
+        reader.page.locator(f"#fig-prefill .rb-takes {chosen}").first.click()
     return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
@@ -35,8 +35,8 @@ def test_a_picture_stands_alone(site: Path, address: str, read: Any, folder: str
         reader.open(address + folder + mac_page(site))
         reader.page.click(".rb-take summary")
         name, content = taken(reader, "svg", scheme)
-        message = reader.page.locator(".rb-figure__message").inner_text()
-        keys = reader.page.locator(".rb-legend li").all_inner_texts()
+        message = reader.page.locator("#fig-prefill .rb-figure__message").inner_text()
+        keys = reader.page.locator("#fig-prefill .rb-legend li").all_inner_texts()
     tree = ElementTree.fromstring(content)
     texts = [element.text or "" for element in tree.iter(f"{SVG}text")]
     marks = [
