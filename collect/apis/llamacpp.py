@@ -3,7 +3,8 @@
 from typing import Any
 
 from collect.apis.api import Api, Ask, Request
-from collect.apis.events import Event, as_dict, as_object, sse_events
+from collect.apis.events import as_dict
+from collect.apis.streamed import streamed_objects
 from collect.apis.tally import Answer, Tally, as_count, as_number
 from collect.exchange import Exchange
 
@@ -27,29 +28,15 @@ def _request(ask: Ask) -> Request:
 
 def _read(exchange: Exchange) -> Answer:
     tally = Tally()
-    for event in sse_events(exchange.pieces):
-        _feed(tally, event)
+    for at_ms, said in streamed_objects(exchange, tally):
+        tally.token(at_ms, said.get("content"))
+        if said.get("stop") is True:
+            tally.finish(_finish_reason(said))
+            tally.done = True
+            tally.usage(prompt=said.get("tokens_evaluated"), output=said.get("tokens_predicted"))
+            if timings := as_dict(said.get("timings")):
+                read_timings(tally, timings)
     return tally.answer(exchange)
-
-
-def _feed(tally: Tally, event: Event) -> None:
-    if event.data.strip() == "[DONE]":
-        tally.done = True
-        return
-    said = as_object(event.data)
-    if said is None:
-        tally.unreadable(event.data)
-        return
-    if event.type == "error" or said.get("error"):
-        tally.fail(said.get("error", said))
-        return
-    tally.token(event.at_ms, said.get("content"))
-    if said.get("stop") is True:
-        tally.finish(_finish_reason(said))
-        tally.done = True
-        tally.usage(prompt=said.get("tokens_evaluated"), output=said.get("tokens_predicted"))
-        if timings := as_dict(said.get("timings")):
-            read_timings(tally, timings)
 
 
 def _finish_reason(said: dict[str, Any]) -> object:

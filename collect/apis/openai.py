@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from collect.apis.api import Api, Ask, Request
-from collect.apis.events import Event, as_dict, as_dicts, as_object, sse_events
+from collect.apis.events import as_dict, as_dicts
 from collect.apis.llamacpp import read_timings
+from collect.apis.streamed import streamed_objects
 from collect.apis.tally import Answer, Tally
 from collect.exchange import Exchange
 
@@ -30,33 +31,19 @@ def _request(ask: Ask) -> Request:
 
 def _read(exchange: Exchange) -> Answer:
     tally = Tally()
-    for event in sse_events(exchange.pieces):
-        _feed(tally, event)
+    for at_ms, said in streamed_objects(exchange, tally):
+        for choice in as_dicts(said.get("choices")):
+            _feed_choice(tally, at_ms, choice)
+        if usage := as_dict(said.get("usage")):
+            tally.usage(
+                prompt=usage.get("prompt_tokens"),
+                cached=as_dict(usage.get("prompt_tokens_details")).get("cached_tokens"),
+                output=usage.get("completion_tokens"),
+                thinking=as_dict(usage.get("completion_tokens_details")).get("reasoning_tokens"),
+            )
+        if timings := as_dict(said.get("timings")):
+            read_timings(tally, timings)
     return tally.answer(exchange)
-
-
-def _feed(tally: Tally, event: Event) -> None:
-    if event.data.strip() == "[DONE]":
-        tally.done = True
-        return
-    said = as_object(event.data)
-    if said is None:
-        tally.unreadable(event.data)
-        return
-    if event.type == "error" or said.get("error") or said.get("object") == "error":
-        tally.fail(said.get("error") or said)
-        return
-    for choice in as_dicts(said.get("choices")):
-        _feed_choice(tally, event.at_ms, choice)
-    if usage := as_dict(said.get("usage")):
-        tally.usage(
-            prompt=usage.get("prompt_tokens"),
-            cached=as_dict(usage.get("prompt_tokens_details")).get("cached_tokens"),
-            output=usage.get("completion_tokens"),
-            thinking=as_dict(usage.get("completion_tokens_details")).get("reasoning_tokens"),
-        )
-    if timings := as_dict(said.get("timings")):
-        read_timings(tally, timings)
 
 
 def _feed_choice(tally: Tally, at_ms: float, choice: dict[str, Any]) -> None:

@@ -1,14 +1,12 @@
-"""Rows for the rules: clean ones, which a case changes; and what the rules say of them."""
+"""Rows for the rules: clean ones, which a case changes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 
 from roofbook.record import Row
-from roofbook.validity import Finding, Known, findings
 
 MakeRow = Callable[..., Row]
-Judge = Callable[..., list[Finding]]
 
 
 @pytest.fixture
@@ -23,14 +21,3 @@ def row() -> MakeRow:
         return identity | condition | counted | times | {"output_tokens_wanted": 64} | values
 
     return clean_row
-
-
-@pytest.fixture
-def judge() -> Judge:
-    """Return the findings of some kinds (default: of all but too_few, which a short test always has)."""
-
-    def judged(rows: Iterable[Row], *kinds: str, known: Known | None = None) -> list[Finding]:
-        found = findings(rows, known)
-        return [finding for finding in found if (finding.kind in kinds if kinds else finding.kind != "too_few")]
-
-    return judged

@@ -1,17 +1,15 @@
-"""Rows for the rules: one point of five clean requests, and what the rules say of it."""
+"""Rows for the rules: one point of five clean requests."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from roofbook.facts import Facts, load_facts
 from roofbook.record import Row
-from roofbook.validity import Finding, Known, findings
 
 ROOT = Path(__file__).parents[2]
 
-Judge = Callable[..., list[Finding]]
 MakeRow = Callable[..., Row]
 
 
@@ -27,17 +25,6 @@ def row() -> MakeRow:
         return identity | condition | counted | times | {"output_tokens_wanted": 32} | values
 
     return clean_row
-
-
-@pytest.fixture
-def judge() -> Judge:
-    """Return the findings of some kinds only (default: all but too_few, which a short test always has)."""
-
-    def judged(rows: Iterable[Row], *kinds: str, known: Known | None = None) -> list[Finding]:
-        found = findings(rows, known)
-        return [finding for finding in found if (finding.kind in kinds if kinds else finding.kind != "too_few")]
-
-    return judged
 
 
 @pytest.fixture(scope="session")
