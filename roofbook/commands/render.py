@@ -3,10 +3,15 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from roofbook.pages.render import render
 from roofbook.pages.settings import read_settings
 from roofbook.places import places_here
+
+_HOW: Final = """Write the report as Markdown that any site builder can publish. The other builder needs three things
+from mkdocs.yml: its markdown_extensions, pages that are called NAME.html (use_directory_urls: false), and the files of
+extra_css and extra_javascript on every page."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -14,7 +19,7 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises a RoofbookError that names what is wrong with the report or the folder.
     """
-    parser = argparse.ArgumentParser(prog="python -m roofbook render", description="Write the report as Markdown.")
+    parser = argparse.ArgumentParser(prog="python -m roofbook render", description=_HOW)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     wanted = parser.parse_args(list(arguments))
     places = places_here()
