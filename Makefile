@@ -13,6 +13,9 @@ PIP  := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.
 # Only a plan that may start the embedded engine needs it (100 MB of model).
 ENGINE_IF_NEEDED := $(shell grep -Eq '^[[:space:]]*(server:.*[{,[:space:]])?api:[[:space:]]*(auto|embedded)' '$(PLAN)' 2>/dev/null && echo $(VENV)/.engine)
 
+# Not one a core: the tests of the clock need a core that nobody else is using.
+TWO_AT_A_TIME := -n 2 --dist loadfile
+
 # The theme announces the end of its life on every build; CONTRIBUTING.md says what we do about it.
 export NO_MKDOCS_2_WARNING := 1
 
@@ -55,7 +58,7 @@ check: $(VENV)/.dev $(VENV)/.engine
 	$(PY) -m pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports
 	$(PY) -m roofbook.words
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest $(TWO_AT_A_TIME) $(ARGS)
 	$(VENV)/bin/mkdocs build --strict
 	@$(MAKE) check-plain
 

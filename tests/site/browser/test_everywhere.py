@@ -32,8 +32,8 @@ WORST_FIRST = ("critical", "serious")
 MARKS = "svg => ['symbol', 'rect'].map(kind => svg.querySelectorAll(`.mark-${kind} > path`).length)"
 
 
-# The theme's search field slides when the window changes; what counts is how it comes to rest.
-SETTLED = "Promise.all(document.getAnimations().map(one => one.finished.catch(() => 0)))"
+# The theme's parts slide when the window changes; what counts is how they come to rest.
+AT_REST = "* { transition: none !important; animation: none !important; }"
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,13 @@ def pages_of(site: Path, folder: str = "") -> list[str]:
 @pytest.mark.timeout(600)
 def test_no_page_scrolls_sideways(shipped: Path, shipped_address: str, read: Any) -> None:
     """From a phone to a very wide screen each page is as wide as the window."""
-    with read(shipped_address) as reader:
+    with read(shipped_address, bypass_csp=True) as reader:
         too_wide: list[tuple[str, int, int]] = []
         for page in pages_of(shipped):
             reader.open(shipped_address + page)
+            reader.page.add_style_tag(content=AT_REST)
             for width in WIDTHS_PX:
                 reader.page.set_viewport_size({"width": width, "height": 900})
-                reader.page.evaluate(SETTLED)
                 if reader.width() > width:
                     too_wide.append((page, width, reader.width()))
     assert too_wide == []
