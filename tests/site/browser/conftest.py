@@ -47,8 +47,9 @@ class Reader:
 Read = Callable[..., AbstractContextManager[Reader]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
+    """Start Chromium; it ends with the module, as an event loop of its own runs with it in the tests' thread."""
     found = next(
         (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
     )
