@@ -5,6 +5,7 @@ each with its own search index and sitemap below /CODE/.
 """
 
 import gzip
+import os
 import re
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -64,9 +65,9 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
     @event_priority(100)  # before the search plugin, which copies its options
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         path = Path(config.config_file_path)
-        with _told_to_mkdocs():
-            self._settings = read_settings(path)
         self._places = Places(path.parent)
+        with self._told_to_mkdocs():
+            self._settings = read_settings(path)
         lang = self._lang(config)
         if config.site_url:
             config.site_url = f"{config.site_url.rstrip('/')}/"
@@ -79,7 +80,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         return config
 
     def on_files(self, files: Files, /, *, config: MkDocsConfig) -> Files:
-        with _told_to_mkdocs():
+        with self._told_to_mkdocs():
             cache = FigureCache(self._places.root / _CACHE)
             self._site = build_site(self._places, self._settings, self._lang(config), cache)
         for sentence in self._site.missing:
@@ -99,7 +100,7 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         """Add the pictures that shared links show; they need an address to be found at."""
         if not config.site_url:
             return Posters({}, {})
-        with _told_to_mkdocs():
+        with self._told_to_mkdocs():
             made = posters(self._site, config.site_name, self._places, cache)
         for uri, content in made.files.items():
             files.append(_asset(config, uri, content))
@@ -189,18 +190,20 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         folder = self._folder(lang)
         return f"{folder}/{uri}" if folder else uri
 
+    @contextmanager
+    def _told_to_mkdocs(self) -> Generator[None]:
+        """Turn an error of ours into the one that mkdocs prints as a line, without a stack trace.
+
+        Files are called by where they lie in the report.
+        """
+        try:
+            yield
+        except RoofbookError as problem:
+            raise PluginError(f"roofbook: {problem}".replace(f"{self._places.root}{os.sep}", "")) from problem
+
     def _protected(self, output: str) -> str:
         """Add the page's policy; not while serving, where mkdocs adds a script of its own afterwards."""
         return output if self._serving else with_policy(output)
-
-
-@contextmanager
-def _told_to_mkdocs() -> Generator[None]:
-    """Turn an error of ours into the one that mkdocs prints as a line, without a stack trace."""
-    try:
-        yield
-    except RoofbookError as problem:
-        raise PluginError(f"roofbook: {problem}") from problem
 
 
 def _forget_the_day(packed: Path) -> None:

@@ -147,6 +147,11 @@ def broken_template(folder: Path) -> None:
     path.write_text("# Prefill\n\n{{ nothing }}\n", encoding="utf-8")
 
 
+def broken_facts(folder: Path) -> None:
+    path = folder / "data" / "facts" / "machines.yml"
+    path.write_text(path.read_text(encoding="utf-8") + "\na: [", encoding="utf-8")
+
+
 def broken_settings(folder: Path) -> None:
     path = folder / "mkdocs.yml"
     path.write_text(path.read_text(encoding="utf-8").replace("owner: {}", "owner: {nmae: x}"), encoding="utf-8")
@@ -166,19 +171,23 @@ def lost_translation(folder: Path) -> None:
     ("break_it", "said"),
     [
         (broken_run, "roofbook: data/measured/torn.parquet cannot be read"),
-        (broken_template, "prefill.md.j2:3: 'nothing' is undefined"),
+        (broken_template, "roofbook: templates/pages/prefill.md.j2:3: 'nothing' is undefined (page 'mac-mini"),
+        (broken_facts, 'expected node content in "data/facts/machines.yml", line'),
         (broken_settings, "unknown key 'extra.owner.nmae'; there are: name, role, links"),
-        (broken_catalogue, "report.po is no gettext catalogue"),
+        (broken_catalogue, "templates/locale/ko/LC_MESSAGES/report.po is no gettext catalogue"),
         (lost_translation, "no translation into 'ko' for: The rows"),
     ],
 )
 def test_a_mistake_is_one_line(copy: Path, break_it: Callable[[Path], None], said: str) -> None:
-    """The build fails and names the place; no stack trace."""
+    """The build fails and names the place inside the report; no stack trace."""
     break_it(copy)
     done = mkdocs(copy)
+    ours = [line for line in done.stderr.splitlines() if "roofbook:" in line]
 
     assert done.returncode == 1
-    assert said in done.stderr.replace(f"{copy}/", "")
+    assert len(ours) == 1
+    assert said in ours[0]
+    assert str(copy) not in ours[0]
     assert "Traceback" not in done.stderr
 
 
