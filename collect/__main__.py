@@ -46,12 +46,16 @@ def main(argv: Sequence[str] | None = None) -> int:
                 tell.line(_json({**describe_host(places), "ceilings": asdict(host.measure_ceilings())}))
                 return EXIT_DONE
             case _:
-                return collect(Order(asked.plan, asked.out, asked.resume, asked.dry_run), places, tell)
+                return collect(_order(asked), places, tell)
     except RoofbookError as problem:
         tell.problem(problem)
         return _exit_code(problem)
     except KeyboardInterrupt:
         return EXIT_STOPPED
+
+
+def _order(asked: argparse.Namespace) -> Order:
+    return Order(asked.plan, asked.out, asked.resume, asked.dry_run, asked.lang)
 
 
 def _exit_code(problem: RoofbookError) -> int:

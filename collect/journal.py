@@ -82,6 +82,8 @@ class Journal:
         """
         path = _path(measured, run_id)
         if not path.is_file():
+            if (measured / f"{run_id}.parquet").is_file():
+                raise UsageError("The run %(run_id)s is finished: there is nothing to take up", run_id=run_id)
             unfinished = ", ".join(left_over(measured))
             if unfinished:
                 raise UsageError(
@@ -131,14 +133,18 @@ class Journal:
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
 
+    def close(self) -> None:
+        """Let go of the journal; it stays where it is."""
+        self._give_up_reserve()
+        os.close(self._file)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._give_up_reserve()
-        os.close(self._file)
+        self.close()
 
     def _lock(self) -> None:
         for _ in range(_LOCK_TRIES):
@@ -213,6 +219,11 @@ class Journal:
 def new_run_id(plan: str, now: datetime, token: Callable[[int], str] = secrets.token_hex) -> str:
     """Return an id that sorts by time and is safe as a file name: 20261130T024500Z-first-1a2b."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plan}-{token(2)}"
+
+
+def plan_of(run_id: str) -> str:
+    """Return the id of the plan that *run_id* has in its middle."""
+    return run_id.partition("-")[2].rpartition("-")[0]
 
 
 def left_over(measured: Path) -> list[str]:

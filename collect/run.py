@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import importlib.metadata
-import json
 import os
 import random
 import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,25 +17,26 @@ from typing import Any, Final
 
 from collect import host
 from collect.dispatch import dispatch_of
-from collect.doubts import finder
-from collect.journal import Journal, left_over, new_run_id
+from collect.doubts import Find, finder
+from collect.journal import Journal, left_over, new_run_id, plan_of
 from collect.measure import Measurement, finished_keys
 from collect.plan import Plan, load_plan
 from collect.plan.resolve import resolve
 from collect.reach import Reached, reach
+from collect.resume import blocks_of, changed, check_plan, left, publishable, sample_log, seed_of, take_up
 from collect.rows import Life
+from collect.samples import SampleLog
 from collect.schedule import Block, schedule
 from collect.scrape import Scraper
-from collect.scrub import of_this_process
 from collect.selftest import selftest_ttft_ms
-from collect.server.facts import FACT_COLUMNS
 from collect.signals import StopSignals
 from collect.summary import failures
 from collect.tell import Tell
-from roofbook.errors import RoofbookError, UsageError
+from roofbook.errors import RoofbookError
 from roofbook.facts import load_facts
 from roofbook.places import Places
-from roofbook.record import Row, RunFacts, read_samples, write_run, write_samples
+from roofbook.record import RunFacts, write_run, write_samples
+from roofbook.words import SOURCE_LANGUAGE
 
 EXIT_MEASURED: Final = 0
 EXIT_WITH_FAILURES: Final = 4
@@ -50,11 +50,13 @@ class Order:
     out: Path | None = None
     resume: str | None = None
     dry_run: bool = False
+    lang: str = SOURCE_LANGUAGE
 
-    def resume_command(self, run_id: str) -> str:
-        """Return the line that takes *run_id* up."""
+    def resume_command(self, run_id: str, plan: Path | None = None) -> str:
+        """Return the line that takes *run_id* up, a run of *plan* (default: the one of this call)."""
         out = [] if self.out is None else ["--out", str(self.out)]
-        return shlex.join([_python(), "-m", "collect", str(self.plan), *out, "--resume", run_id])
+        lang = [] if self.lang == SOURCE_LANGUAGE else ["--lang", self.lang]
+        return shlex.join([_python(), "-m", "collect", str(plan or self.plan), *out, *lang, "--resume", run_id])
 
 
 def collect(order: Order, places: Places, tell: Tell) -> int:
@@ -68,44 +70,44 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     if order.dry_run:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
         return EXIT_MEASURED
-    tell.left_over([run_id for run_id in left_over(measured) if run_id != order.resume], order.resume_command)
-    with reach(plan, engine_log=engine_log(places)) as reached:
+    _mention_left_over(order, plan, measured, tell)
+    with contextlib.ExitStack() as opened:
+        journal = None
+        if order.resume is not None:
+            journal = opened.enter_context(take_up(plan, measured, order.resume, tell))
+            if not left(plan, journal):
+                return _completed(order, plan, journal, measured, places, tell)
+        reached = opened.enter_context(reach(plan, engine_log=engine_log(places)))
         tell.reached(reached)
         tell.ignored_options(plan, reached.api_name)
         if plan.machine == "this" and not reached.facts.host_is_server:
             tell.other_machine()
-        with (
-            _begun(order, plan, reached, measured, places, tell) as journal,
-            StopSignals() as signals,
-            host.KeepAwake(),
-        ):
-            machine = journal.facts.host["machine"]
-            if order.resume is not None:
-                now = describe_host(places, reached)
-                machine = now["machine"]
-                _check_same(plan, reached, journal, now, tell)
-            blocks = _blocks(plan, reached, journal)
-            done = finished_keys(journal.rows)
-            find = finder(load_facts(places.facts), lambda: journal.facts)
-            tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units], find)
-            samples = read_samples(measured, journal.facts.run_id)  # of earlier lives of the run
-            hardware = _machine(plan, reached, machine)
-            problem = _measured(blocks, reached, journal, hardware, samples, signals, tell)
-            return _closed(order, plan, blocks, journal, measured, samples, problem, signals, tell)
+        now = describe_host(places, reached)
+        if journal is None:
+            journal = opened.enter_context(_begun(plan, reached, measured, now, tell))
+        else:
+            check_plan(plan, journal, api=reached.api.name)
+            tell.changes(changed(journal.facts, journal.rows, server=reached.facts.as_json(), host=now))
+        return _run(order, plan, reached, journal, measured, places, now["machine"], tell)
 
 
-def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: Places, tell: Tell) -> Journal:
-    """Return the journal of a new run, or of the one to take up."""
-    if order.resume is not None:
-        return Journal.take_up(measured, order.resume)
-    described = describe_host(places, reached)
+def _mention_left_over(order: Order, plan: Plan, measured: Path, tell: Tell) -> None:
+    for run_id in left_over(measured):
+        if plan_of(run_id) == plan.plan and run_id != order.resume:
+            tell.left_over(run_id, order.resume_command(run_id))
+        elif run_id != order.resume:
+            tell.left_over_of_another_plan(run_id, order.resume_command(run_id, Path("PLAN")))
+
+
+def _begun(plan: Plan, reached: Reached, measured: Path, described: dict[str, Any], tell: Tell) -> Journal:
+    """Return the journal of a new run on this machine, which is *described*."""
     if reached.facts.host_is_server:
         tell.line(tell.words.say("Measuring what this machine's memory and processor can do"))
-        described["ceilings"] = asdict(host.measure_ceilings())
+        described = {**described, "ceilings": asdict(host.measure_ceilings())}
     seed = secrets.randbits(31) if plan.run.seed is None else plan.run.seed
     facts = RunFacts(
         run_id=new_run_id(plan.plan, datetime.now(UTC)),
-        plan=_kept(resolve(plan, seed=seed, api=reached.api.name)),
+        plan=publishable(resolve(plan, seed=seed, api=reached.api.name)),
         host=described,
         server=reached.facts.as_json(),
         origin={"program": "roofbook", "version": importlib.metadata.version("roofbook")},
@@ -113,20 +115,30 @@ def _begun(order: Order, plan: Plan, reached: Reached, measured: Path, places: P
     return Journal.create(measured, facts)
 
 
-def changed(
-    before: RunFacts, rows: Sequence[Row], *, server: Mapping[str, Any], host: Mapping[str, Any]
-) -> list[tuple[str, Any, Any]]:
-    """Return what is no longer as when the run's *rows* were measured: name, then, now.
+def _run(
+    order: Order, plan: Plan, reached: Reached, journal: Journal, measured: Path, places: Places, here: str, tell: Tell
+) -> int:
+    """Measure what is left of the plan and close the run; *here* is this machine's id."""
+    blocks = blocks_of(plan, journal, api=reached.api.name)
+    with StopSignals() as signals, host.KeepAwake(), sample_log(journal, measured) as samples:
+        done = finished_keys(journal.rows)
+        tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units], _find(journal, places))
+        hardware = _machine(plan, reached, here)
+        problem = _measured(blocks, reached, journal, hardware, samples, signals, tell)
+        return _closed(order, plan, blocks, journal, measured, samples, problem, signals, tell)
 
-    Each model of a run is held against the last of its own rows.
-    """
-    same_model = [row for row in rows if row.get("model") == server.get("model_name")]
-    then = same_model[-1] | {"model_name": server.get("model_name")} if same_model else before.server
-    names = ("model_name", *FACT_COLUMNS)
-    named = [("machine", before.host.get("machine"), host.get("machine"))]
-    named += [("api", before.server.get("api"), server.get("api"))]
-    named += [(name, then.get(name), server.get(name)) for name in names]
-    return [(name, then, now) for name, then, now in named if then != now and None not in (then, now)]
+
+def _completed(order: Order, plan: Plan, journal: Journal, measured: Path, places: Places, tell: Tell) -> int:
+    """Close a run of which every request is answered: only its file was not written any more."""
+    tell.complete()
+    blocks = blocks_of(plan, journal)
+    with StopSignals() as signals, sample_log(journal, measured) as samples:
+        tell.begin(blocks, (), _find(journal, places))
+        return _closed(order, plan, blocks, journal, measured, samples, None, signals, tell)
+
+
+def _find(journal: Journal, places: Places) -> Find:
+    return finder(load_facts(places.facts), lambda: journal.facts)
 
 
 def engine_log(places: Places) -> Path:
@@ -143,41 +155,13 @@ def describe_host(places: Places, reached: Reached | None = None) -> dict[str, A
     return {**machine.as_json(), "machine": machine.machine_id(load_facts(places.facts))}
 
 
-def _check_same(plan: Plan, reached: Reached, journal: Journal, now: Mapping[str, Any], tell: Tell) -> None:
-    """Refuse another plan, and say where machine or server are not those that the run began with."""
-    then, resolved = journal.facts.plan, _kept(resolve(plan, seed=_seed(journal), api=reached.api.name))
-    different = sorted(key for key in {*then, *resolved} if then.get(key) != resolved.get(key))
-    if different:
-        raise UsageError(
-            "The plan is not the one that the run %(run_id)s began with (%(keys)s): put it back, or begin a new run",
-            run_id=journal.facts.run_id, keys=", ".join(different),
-        )  # fmt: skip
-    if journal.torn:
-        tell.torn()
-    tell.changes(changed(journal.facts, journal.rows, server=reached.facts.as_json(), host=now))
-
-
-def _blocks(plan: Plan, reached: Reached, journal: Journal) -> tuple[Block, ...]:
-    seed = _seed(journal)
-    return schedule(resolve(plan, seed=seed, api=reached.api.name), seed)
-
-
-def _seed(journal: Journal) -> int:
-    return journal.facts.plan["run"]["seed"]
-
-
-def _kept(plan: Plan) -> dict[str, Any]:
-    """Return the resolved plan as JSON that may be published."""
-    return json.loads(json.dumps(of_this_process().json(plan.as_dict())))
-
-
 def _measured(
-    blocks: tuple[Block, ...], reached: Reached, journal: Journal, machine: str | None, samples: list[Row],
+    blocks: tuple[Block, ...], reached: Reached, journal: Journal, machine: str | None, samples: SampleLog,
     signals: StopSignals, tell: Tell,
 ) -> RoofbookError | None:  # fmt: skip
     """Measure what is left, and return the problem that ended it, if one did; the rows are in the journal.
 
-    What host and server said of themselves meanwhile is added to *samples*.
+    What host and server say of themselves meanwhile is added to *samples*.
     """
     with _sampling(reached, samples) as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
         life = Life(
@@ -185,7 +169,7 @@ def _measured(
             plan=journal.facts.plan["plan"],
             segment=journal.segment,
             machine=machine,
-            seed=_seed(journal),
+            seed=seed_of(journal),
             started_ns=time.perf_counter_ns(),
             selftest_ttft_ms=runner.run(selftest_ttft_ms()),
         )
@@ -207,17 +191,16 @@ def _measured(
 
 
 @contextlib.contextmanager
-def _sampling(reached: Reached, samples: list[Row]) -> Generator[host.Sampler]:
-    """Watch this machine and the server's metrics, and add what was seen to *samples* in the end."""
+def _sampling(reached: Reached, samples: SampleLog) -> Generator[host.Sampler]:
+    """Watch this machine and the server's metrics."""
     # A front of somebody's own has one path, the plan's; nothing else is asked for there.
-    metrics = contextlib.nullcontext() if reached.api.name == "sse" else Scraper(reached.target)
-    with host.Sampler() as sampler, metrics as scraper:
+    metrics = contextlib.nullcontext() if reached.api.name == "sse" else Scraper(reached.target, samples.add)
+    with host.Sampler(samples.add) as sampler, metrics:
         yield sampler
-    samples += sampler.samples() + ([] if scraper is None else scraper.samples())
 
 
 def _closed(
-    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path, samples: list[Row],
+    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path, samples: SampleLog,
     ended_by: RoofbookError | None, signals: StopSignals, tell: Tell,
 ) -> int:  # fmt: skip
     """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
@@ -225,6 +208,7 @@ def _closed(
     if not any(row["phase"] in ("measured", "anchor") for row in rows):
         # It never began: a run without a measured row would be a page without a figure.
         if ended_by is not None:
+            samples.remove()
             journal.remove()
             raise ended_by
         tell.stopped(None, again)
@@ -232,7 +216,7 @@ def _closed(
     try:
         # With several in flight, requests are finished in another order than they were sent.
         path = write_run(measured, sorted(rows, key=lambda row: row["order_index"]), journal.facts)
-        write_samples(measured, journal.facts.run_id, samples)
+        write_samples(measured, journal.facts.run_id, samples.rows)
     except RoofbookError as problem:
         tell.stopped(None, again)
         raise ended_by or problem from problem
@@ -243,6 +227,7 @@ def _closed(
         if ended_by is not None:
             raise ended_by
         return signals.exit_code or EXIT_WITH_FAILURES
+    samples.remove()
     journal.remove()
     tell.written(path)
     return EXIT_WITH_FAILURES if failures(rows) else EXIT_MEASURED

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from collect.client import Target, lookup
-from roofbook.record import Row
+from collect.samples import Keep
 
 PERIOD_S: Final = 5.0
 """Queues and caches change within seconds, and each question takes some milliseconds of the server's time."""
@@ -36,15 +36,19 @@ def samples_of(metrics: str) -> dict[str, float]:
 
 
 class Scraper:
-    """Asks *target* for its metrics while it is open (a context manager); one that has none is asked once."""
+    """Asks *target* for its metrics while it is open (a context manager); one that has none is asked once.
+
+    *keep* gets what it told each time.
+    """
 
     def __init__(
-        self, target: Target, *, period_s: float = PERIOD_S, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
+        self, target: Target, keep: Keep, *, period_s: float = PERIOD_S,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:  # fmt: skip
         self._target = target
+        self._keep = keep
         self._period_s = period_s
         self._now = now
-        self._rows: list[Row] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scraper", daemon=True)
 
@@ -61,10 +65,6 @@ class Scraper:
             self._thread.join()
             self._scrape()
 
-    def samples(self) -> list[Row]:
-        """Return what was seen as rows of RUN_ID.samples.parquet: time, name, value."""
-        return list(self._rows)
-
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):
             self._scrape()
@@ -74,5 +74,6 @@ class Scraper:
         headers = None if key is None else {"Authorization": f"Bearer {key}"}
         moment = self._now()
         found = samples_of(lookup.get(self._target.url, "/metrics", headers=headers).text)
-        self._rows += [{"time": moment, "name": name, "value": value} for name, value in found.items()]
+        if found:
+            self._keep(moment, found)
         return bool(found)

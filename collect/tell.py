@@ -108,11 +108,24 @@ class Tell:
             )
         )
 
-    def left_over(self, run_ids: Sequence[str], resume: Callable[[str], str]) -> None:
-        """Mention runs that were stopped before their end."""
-        for run_id in run_ids:
-            self.line(self.words.say("Unfinished: %(run_id)s. Take it up with: %(command)s", run_id=run_id,
-                                     command=resume(run_id)))  # fmt: skip
+    def left_over(self, run_id: str, command: str) -> None:
+        """Mention a run that was stopped before its end."""
+        self.line(
+            self.words.say("Unfinished: %(run_id)s. Take it up with: %(command)s", run_id=run_id, command=command)
+        )
+
+    def left_over_of_another_plan(self, run_id: str, command: str) -> None:
+        """Mention a run of another plan that was stopped before its end."""
+        self.line(
+            self.words.say("Unfinished: %(run_id)s. Take it up with its own plan: %(command)s", run_id=run_id,
+                           command=command)
+        )  # fmt: skip
+
+    def complete(self) -> None:
+        """Say that a run that is taken up has all its requests."""
+        self.line(
+            self.words.say("Every request of this run is answered: only its file is written now, and nothing is sent")
+        )
 
     def torn(self) -> None:
         """Say that the journal's last line was cut short."""

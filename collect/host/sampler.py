@@ -18,6 +18,7 @@ import psutil
 
 from collect.host import linux, macos, nvidia
 from collect.host.command import output
+from collect.samples import Keep
 from roofbook.record import Row
 
 # The GPU's power and clock follow a request within a second or two; macOS' tools are processes, so they come seldom.
@@ -27,6 +28,7 @@ _SLOW_EVERY: Final = 10
 _KEPT: Final = 3600
 
 _LEVELS: Final = ("nominal", "fair", "moderate", "serious", "heavy", "trapping", "critical", "sleeping")
+_NUMBERS: Final = ("memory_free_bytes", "swapped_in_bytes", "gpu_power_w", "gpu_clock_mhz")
 
 
 @dataclass(frozen=True)
@@ -72,19 +74,25 @@ def seen(readings: list[Reading]) -> Row:
 
 
 class Sampler:
-    """Looks at this machine once a second while it is open (a context manager); `sample` gives a row its columns."""
+    """Looks at this machine once a second while it is open (a context manager); `sample` gives a row its columns.
 
-    def __init__(self, *, period_s: float = PERIOD_S, clock: Callable[[], float] = time.monotonic) -> None:
+    *keep* gets the numbers of each look.
+    """
+
+    def __init__(
+        self, keep: Keep | None = None, *, period_s: float = PERIOD_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._keep = keep
         self._period_s = period_s
         self._clock = clock
         self._looker = _Looker()
         self._readings: deque[Reading] = deque(maxlen=_KEPT)
-        self._wall_offset_s = time.time() - clock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def __enter__(self) -> Self:
-        self._readings.append(self._looker.look(self._clock(), slow=True))
+        self._note(self._looker.look(self._clock(), slow=True))
         self._thread.start()
         return self
 
@@ -103,27 +111,19 @@ class Sampler:
         during = [reading for reading in kept if start < reading.at_s <= now.at_s]
         return seen([*before, *during, now])
 
-    def samples(self) -> list[Row]:
-        """Return all numbers that were seen, as rows of RUN_ID.samples.parquet: time, name, value."""
-        names = ("memory_free_bytes", "swapped_in_bytes", "gpu_power_w", "gpu_clock_mhz")
-        return [
-            {
-                "time": datetime.fromtimestamp(reading.at_s + self._wall_offset_s, UTC),
-                "name": name,
-                "value": float(value),
-            }
-            for reading in list(self._readings)
-            for name in names
-            if (value := getattr(reading, name)) is not None
-        ]
+    def _note(self, reading: Reading) -> None:
+        self._readings.append(reading)
+        if self._keep is None:
+            return
+        numbers = {name: float(value) for name in _NUMBERS if (value := getattr(reading, name)) is not None}
+        ago_s = self._clock() - reading.at_s
+        self._keep(datetime.fromtimestamp(time.time() - ago_s, UTC), numbers)
 
     def _run(self) -> None:
         turn = 0
         while not self._stop.wait(self._period_s):
             turn += 1
-            self._readings.append(
-                self._looker.look(self._clock(), slow=turn % _SLOW_EVERY == 0, last=self._readings[-1])
-            )
+            self._note(self._looker.look(self._clock(), slow=turn % _SLOW_EVERY == 0, last=self._readings[-1]))
 
 
 class _Looker:

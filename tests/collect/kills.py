@@ -180,7 +180,7 @@ def _judge(lives: Sequence[tuple[bool, Sequence[Heard]]], measured: Path, verdic
     verdict.repeated += [f"order_index {at}" for at, n in Counter(row["order_index"] for row in rows).items() if n > 1]
 
 
-_LEFTOVERS: Final = (".part", ".jsonl", ".reserve")
+_LEFTOVERS: Final = (".part", ".jsonl", ".reserve", ".samples")
 
 
 def _nonce(heard: Heard) -> str:

@@ -1,6 +1,7 @@
 """Whatever happens to the collector, its disk, its terminal or its server: nothing that was finished is lost."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ from collect.__main__ import main
 from collect.dispatch import next_index
 from collect.measure import finished_keys
 from collect.oracle import Model, Oracle, Request, Script, Speed, answer, llamacpp
-from collect.run import changed
-from roofbook.record import Row, RunFacts, read_runs
+from collect.resume import changed
+from roofbook.record import Row, RunFacts, read_runs, read_samples
 from roofbook.theory.shapes import Ceilings, Spread
 from roofbook.validity import records
 
@@ -148,6 +150,84 @@ def test_a_disk_that_stays_full_keeps_what_is_there(
         assert list((report / "data" / "measured").glob("*.parquet")) == []
         assert main(["p.yml", "--resume", unfinished(report)]) == 0, capsys.readouterr().out
         assert ok_repeats(report) == list(range(1, 9))
+    assert left_behind(report) == [".journal"]
+
+
+def test_a_run_that_has_all_its_requests_needs_no_server(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the parquet file could not be written, and the server is gone since: --resume writes it and says so."""
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        with monkeypatch.context() as patch:
+            FullDisk(patch, "replace", 1, stays=True)
+            assert main(["p.yml"]) == 5
+        run_id = unfinished(report)
+        heard = len(oracle.heard)
+        assert main(["p.yml", "--resume", run_id]) == 0
+        assert len(oracle.heard) == heard  # not even asked what it is
+    said = capsys.readouterr().out
+    assert "Every request of this run is answered: only its file is written now, and nothing is sent" in said
+    assert ok_repeats(report) == list(range(1, 9))
+    assert {sample["name"] for sample in read_samples(report / "data" / "measured", run_id)} >= {"memory_free_bytes"}
+    assert left_behind(report) == [".journal"]
+    # Once more there is nothing to take up, server or not.
+    assert main(["p.yml", "--resume", run_id]) == 2
+    assert f"The run {run_id} is finished" in capsys.readouterr().out
+
+
+def test_another_plan_is_refused_before_any_server_is_asked(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan grew since the run was stopped, and no server answers: what is wrong with the call is said, code 2."""
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        with monkeypatch.context() as patch:
+            FullDisk(patch, "replace", 1, stays=True)
+            assert main(["p.yml"]) == 5
+    (report / "p.yml").write_text(PLAN.replace("repeats: 8", "repeats: 9") % oracle.url)
+    assert main(["p.yml", "--resume", unfinished(report)]) == 2
+    assert "The plan is not the one that the run" in capsys.readouterr().out
+
+
+def test_the_line_to_resume_keeps_the_language_and_names_a_plan_that_fits(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copied as it stands it speaks Korean again; of another plan's run only its own plan's place is shown."""
+    with Oracle(llamacpp(Model(FAST))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        with monkeypatch.context() as patch:
+            FullDisk(patch, "replace", 1, stays=True)
+            assert main(["p.yml", "--lang", "ko"]) == 5
+        run_id = unfinished(report)
+        assert f"-m collect p.yml --lang ko --resume {run_id}" in capsys.readouterr().out
+        (report / "q.yml").write_text(PLAN.replace("plan: p", "plan: other") % oracle.url)
+        assert main(["q.yml"]) == 0
+    said = capsys.readouterr().out
+    assert f"-m collect PLAN --resume {run_id}" in said
+    assert f"q.yml --resume {run_id}" not in said
+
+
+def test_a_killed_life_leaves_its_samples(report: Path) -> None:
+    """kill -9 of two lives, the second while it warms up: what each saw of the machine is in the finished run."""
+    with Oracle(llamacpp(Model(SLOW))) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        looks: list[str] = []
+        for more in (3, 1):
+            process = start(report, *(["--resume", unfinished(report)] if looks else []))
+            heard = asked(oracle)
+            wait_for(lambda: asked(oracle) >= heard + more)  # noqa: B023
+            process.kill()
+            process.communicate(timeout=30)
+            log = report / "data" / "measured" / ".journal" / f"{unfinished(report)}.samples"
+            looks = [json.loads(line)["at"] for line in log.read_text().split("\n") if line]
+        process = start(report, "--resume", unfinished(report))
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    (run,) = read_runs(report / "data" / "measured")
+    kept = {str(sample["time"]) for sample in read_samples(report / "data" / "measured", run.run_id)}
+    assert len(looks) >= 4  # a first look at the machine and at the metrics in each life
+    assert {str(datetime.fromisoformat(look)) for look in looks} < kept
     assert left_behind(report) == [".journal"]
 
 

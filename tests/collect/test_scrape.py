@@ -42,6 +42,7 @@ def test_no_metrics_text_is_an_error() -> None:
 def test_metrics_are_sampled_from_before_to_after() -> None:
     """Two looks at least, at its start and at its end, each with its time; the key goes along."""
     asked: list[str] = []
+    looks: list[object] = []
 
     def metrics(request: Request) -> Script:
         asked.append(request.headers.get("authorization", ""))
@@ -50,21 +51,21 @@ def test_metrics_are_sampled_from_before_to_after() -> None:
     times = (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=second) for second in range(9))
     with (
         Oracle(routes({"/metrics": metrics})) as oracle,
-        Scraper(Target(oracle.url, "k"), period_s=60, now=lambda: next(times)) as scraper,
+        Scraper(Target(oracle.url, "k"), lambda *look: looks.append(look), period_s=60, now=lambda: next(times)),
     ):
         pass
     name = "llamacpp:tokens_predicted_total"
-    assert scraper.samples() == [
-        {"time": datetime(2026, 1, 1, tzinfo=UTC), "name": name, "value": 1.0},
-        {"time": datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC), "name": name, "value": 2.0},
-    ]
+    assert looks == [
+        (datetime(2026, 1, 1, tzinfo=UTC), {name: 1.0}), (datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC), {name: 2.0}),
+    ]  # fmt: skip
     assert asked == ["Bearer k", "Bearer k"]
 
 
 def test_a_server_without_metrics_is_asked_once() -> None:
     """404 at the start: no thread, and not another question."""
+    looks: list[object] = []
     with Oracle(routes({"/metrics": answer({}, status=404)})) as oracle:
-        with Scraper(Target(oracle.url), period_s=0.001) as scraper:
+        with Scraper(Target(oracle.url), lambda *look: looks.append(look), period_s=0.001):
             pass
         assert len(oracle.heard) == 1
-    assert scraper.samples() == []
+    assert looks == []
