@@ -1,15 +1,12 @@
 """How much a prefill bends: the fitted quadratic term against what attention's arithmetic takes."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scipy import stats
-
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.reference import doubted, setting
-from roofbook.analysis.regression import LEVEL, Fit, Interval, fit
+from roofbook.analysis.regression import Fit, Interval, fit
 from roofbook.errors import EstimateError
 from roofbook.facts import PublishedRun
 from roofbook.theory.prefill import theoretical_law
@@ -51,6 +48,22 @@ def bends(runs: Iterable[PublishedRun]) -> tuple[Bend, ...]:
             key = (run.source, run.machine, setting(run), run.model, run.quantization)
             series.setdefault(key, []).append(run)
     return tuple(bend for runs in series.values() if (bend := _published_bend(runs)) is not None)
+
+
+def bend_excess(law: Fit, model: Model) -> Interval | None:
+    """Return how many times what attention's operations take the quadratic term of *law* is, both at one rate.
+
+    That is the fitted b/a over the counted b/a, so a machine's speed does not enter. None where the model's operations
+    are not known, or the law has no such terms.
+    """
+    try:
+        counted = theoretical_law(model, 1.0)
+    except EstimateError:
+        return None
+    if 2 not in law.powers or law.coefficient(1) <= 0 or counted.a_ms <= 0 or counted.b_ms <= 0:
+        return None
+    ratio, expected = law.ratio(2, 1), counted.b_ms / counted.a_ms
+    return Interval(ratio.mid / expected, ratio.low / expected, ratio.high / expected)
 
 
 def measured_bend(curve: Curve, model: Model, machine: Machine) -> Bend | None:
@@ -98,23 +111,8 @@ def _bend(
     lengths: Sequence[int], times: Sequence[float], law: Fit | None, model: Model
 ) -> tuple[float, Interval, float] | None:
     """Return growth, excess and the worst residual of aT+bT^2; None where the model's arithmetic is not known."""
-    try:
-        by_arithmetic = theoretical_law(model, 1.0)
-    except EstimateError:
+    excess = None if law is None else bend_excess(law, model)
+    if law is None or excess is None:
         return None
-    if law is None or law.coefficient(1) <= 0 or by_arithmetic.b_ms <= 0:
-        return None
-    expected = by_arithmetic.b_ms / by_arithmetic.a_ms
-    ratio = _ratio(law)
     growth = (times[-1] / lengths[-1]) / (times[0] / lengths[0]) - 1
-    excess = Interval(ratio.mid / expected, ratio.low / expected, ratio.high / expected)
     return growth, excess, max(abs(residual) for residual in law.residuals)
-
-
-def _ratio(law: Fit) -> Interval:
-    """Return b/a of aT+bT^2 with its interval: Var(b/a) to first order, both from one covariance."""
-    a, b = law.coefficient(1), law.coefficient(2)
-    (var_a, cov), (_, var_b) = law.covariance
-    variance = var_b / a**2 - 2 * b * cov / a**3 + b**2 * var_a / a**4
-    half = float(stats.t.ppf((1 + LEVEL) / 2, law.degrees_of_freedom)) * math.sqrt(max(variance, 0.0))
-    return Interval(b / a, b / a - half, b / a + half)

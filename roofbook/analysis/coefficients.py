@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from roofbook.analysis.bends import bend_excess
 from roofbook.analysis.bootstrap import bootstrap
 from roofbook.analysis.differences import Scatter, scatter
 from roofbook.analysis.prefill import Curve, Length, prefill_curve
@@ -36,7 +37,7 @@ class Compared:
     """At the arithmetic rate that was measured on such a machine without a model; None where nobody did."""
     datasheet: Range | None
     factor: Interval | None
-    """Fitted over counted, both at the rate that the fitted linear term implies; None for that term itself."""
+    """Fitted over counted, both at the rate that the fitted linear term implies; None but for the quadratic term."""
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,7 @@ def _compared(power: int, law: Fit, model: Model | None, machine: Machine | None
     if machine is not None:
         measured = _at(flops, measured_rates(machine).flops_per_s)
         datasheet = _at(flops, datasheet_rates(machine, quantization).flops_per_s)
-    rate = implied_flops_per_s(law, model)
-    factor = None
-    if power == 2 and rate:
-        counted_ms = flops / rate * MS_PER_S
-        factor = Interval(*(edge / counted_ms for edge in (fitted.mid, fitted.low, fitted.high)))
-    return Compared(power, fitted, measured, datasheet, factor)
+    return Compared(power, fitted, measured, datasheet, bend_excess(law, model) if power == 2 else None)
 
 
 def _at(flops: float, rate: Range | None) -> Range | None:

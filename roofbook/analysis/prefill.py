@@ -138,6 +138,19 @@ class Curve:
     def candidate(self, powers: tuple[int, ...]) -> Candidate | None:
         return next((c for c in self.candidates if c.powers == powers), None)
 
+    def ttft(self, tokens: float) -> Interval | None:
+        """Return the wait for the first token by the chosen law, the overhead added; ms, None without a law."""
+        if self.chosen is None:
+            return None
+        band, overhead_ms = self.chosen.fit.prediction(tokens), self.overhead_ms or 0.0
+        return Interval(band.mid + overhead_ms, band.low + overhead_ms, band.high + overhead_ms)
+
+    def budget(self, target_ms: float) -> Budget | None:
+        """Return how many prompt tokens fit *target_ms* of TTFT by the chosen law; None without one."""
+        if self.chosen is None or self.longest is None:
+            return None
+        return prompt_budget(self.chosen.fit, target_ms, self.overhead_ms or 0.0, self.longest.tokens)
+
     def hold_out(self) -> HoldOut | None:
         """Return the hold-out of the chosen law."""
         return next((h for h in self.held_out if self.chosen and h.powers == self.chosen.powers), None)

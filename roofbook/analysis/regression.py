@@ -63,6 +63,18 @@ class Fit:
         mid = self.coefficients[index]
         return self._around(mid, self.covariance[index][index], level)
 
+    def ratio(self, over: int, under: int, level: float = LEVEL) -> Interval:
+        """Return the coefficient of x^over / that of x^under, with its interval to first order (delta method).
+
+        Both come from one fit and vary together, so the bounds are not those of either of them, divided.
+        Raises ValueError for a power the law does not have, ZeroDivisionError for an *under* of zero.
+        """
+        i, j = self.powers.index(over), self.powers.index(under)
+        top, bottom = self.coefficients[i], self.coefficients[j]
+        ratio = top / bottom
+        scatter = self.covariance[i][i] - 2 * ratio * self.covariance[i][j] + ratio**2 * self.covariance[j][j]
+        return self._around(ratio, scatter / bottom**2, level)
+
     def value(self, x: float) -> float:
         """Return the fitted value at *x*."""
         return sum(c * x**p for c, p in zip(self.coefficients, self.powers, strict=True))

@@ -1,4 +1,4 @@
-"""How a publication's numbers fared: how many of them hold, by verdict."""
+"""How a publication's numbers fared: how many of them have which verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ def claims_figure(*, words: Words, title: str, tallies: Sequence[Tally]) -> Figu
         description=words.say("Bar chart of verdicts on published numbers. %(title)s.", title=title),
         caption=words.say("A number that is judged under two conditions is two checks."),
         legend=(
-            Key("dot", _HUE, words.say("Stands, with its unit or its rounding")),
-            Key("dot", _WRONG_HUE, words.say("Has to be said otherwise")),
+            Key("dot", _HUE, words.say("Agrees, if need be in another unit or within 5 %%")),
+            Key("dot", _WRONG_HUE, words.say("Differs, or cannot be checked")),
         ),
         table=Table(
             (Column("verdict", words.say("Verdict"), None), Column("checks", words.say("Checks"))),

@@ -34,7 +34,9 @@ def budgets(curve: Curve, words: Words) -> Grid | None:
     ]
     rows: list[tuple[str | None, ...]] = []
     for target_ms in TARGETS_MS:
-        fits = prompt_budget(curve.chosen.fit, target_ms, curve.overhead_ms or 0.0, curve.longest.tokens)
+        fits = curve.budget(target_ms)
+        if fits is None:
+            continue
         ends = [None if end is None else words.number(end) for end in (fits.low, fits.high)]
         rows.append(
             (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofbook.analysis.regression import Interval, fit, leave_one_out
+from roofbook.analysis.regression import Fit, Interval, fit, leave_one_out
 
 
 def test_a_line_through_the_origin_is_fitted_by_relative_error() -> None:
@@ -25,6 +25,14 @@ def test_the_prediction_band_is_the_law_and_one_more_point() -> None:
     half = 4.30265 * ((4 * sigma) ** 2 / 0.66 + (sigma * value) ** 2) ** 0.5
     band = law.prediction(4)
     assert (band.mid, band.low, band.high) == pytest.approx((value, value - half, value + half), rel=1e-5)
+
+
+def test_a_ratio_of_coefficients_knows_that_they_vary_together() -> None:
+    """To first order Var(b/a) = (Var b - 2 r Cov + r^2 Var a) / a^2 with r = b/a."""
+    law = Fit((1, 2), (4.0, 2.0), ((0.04, 0.01), (0.01, 0.09)), 2.0, 0.1, 4, (0.0,) * 4, None)
+    # (0.09 - 2 x 0.5 x 0.01 + 0.25 x 0.04) / 16 = 0.005625, its root 0.075; t(0.975, 2) = 4.30265.
+    assert law.ratio(2, 1).mid == 0.5
+    assert law.ratio(2, 1).high - 0.5 == pytest.approx(4.30265 * 0.075, rel=1e-5)
 
 
 def test_ordinary_least_squares_is_the_same_with_constant_variance() -> None:

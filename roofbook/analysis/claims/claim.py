@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal, Self
 
-import numpy as np
-
 from roofbook.analysis.latency import Point
 from roofbook.analysis.prefill import Candidate, Curve
 from roofbook.analysis.regression import Interval
@@ -15,13 +13,13 @@ from roofbook.record import Row
 from roofbook.theory.shapes import Machine, Model, Range
 from roofbook.units import GB, GIB, KB, KIB
 
-Verdict = Literal["holds", "other_unit", "close", "differs", "not_derivable"]
+Verdict = Literal["same", "within", "overlaps", "other_unit", "close", "differs", "not_derivable"]
 
 CLOSE_WITHIN: Final = 0.05
 """Rounded roughly, or by a neighbouring definition; beyond it is another number."""
 
 ROUND_WITHIN: Final = 0.025
-"""How far a whole number with zeros at its end may have been rounded: 300 may be 293 to 307, and 50 is not 53.7."""
+"""How far a whole number with zeros at its end may have been rounded at most: 300 may be 293 to 307, and 50 not 53.7."""
 
 _BINARY: Final[Mapping[str, float]] = {"gb": GIB / GB, "kb": KIB / KB}
 """Units that people print for their binary sisters."""
@@ -45,21 +43,31 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the published figure, as far as it was printed, lies in the recomputed range, near it, or elsewhere.
+        """How the published figure, read as far as it was printed, compares with the recomputed one.
 
-        ``other_unit``: it does in GiB or KiB, and was printed as GB or KB.
+        ``same``: they are one number. ``within``: it lies in the recomputed interval or range. ``overlaps``: it does so
+        in part, or only as far as it was rounded. ``other_unit``: one of these in GiB or KiB, printed as GB or KB.
+        ``close``: off by less than CLOSE_WITHIN.
         """
         if self.recomputed is None:
             return "not_derivable"
-        printed = Range(
-            self.claimed.low - _rounded_by(self.claimed.low), self.claimed.high + _rounded_by(self.claimed.high)
-        )
-        if _meet(printed, self.recomputed):
-            return "holds"
-        if self.meant_binary and _meet(printed * _BINARY[self.unit], self.recomputed):
+        agreed = self._agreement(1.0)
+        if agreed is not None:
+            return agreed
+        if self.meant_binary and self._agreement(_BINARY[self.unit]) is not None:
             return "other_unit"
         widened = self.recomputed.high * CLOSE_WITHIN
         return "close" if _meet(self.claimed, self.recomputed + Range(-abs(widened), abs(widened))) else "differs"
+
+    def _agreement(self, unit: float) -> Literal["same", "within", "overlaps"] | None:
+        low, high = self.claimed.low, self.claimed.high
+        printed = Range(low - _rounded_by(low), high + _rounded_by(high)) * unit
+        if self.recomputed is None or not _meet(printed, self.recomputed):
+            return None
+        if self.mid is not None and printed.low <= self.mid <= printed.high:
+            return "same"
+        inside = self.recomputed.low <= low * unit and high * unit <= self.recomputed.high
+        return "within" if inside else "overlaps"
 
     def decisive(self) -> Self:
         """Return the claim marked as one whose correction changes a decision."""
@@ -85,9 +93,11 @@ def claim(
 
 
 def _rounded_by(printed: float) -> float:
-    """Return by how much *printed* may have been rounded: half a step of its last digit."""
+    """Return by how much *printed* may have been rounded: half a step of its last digit, zeros at the end left out."""
     if isinstance(printed, int):
-        return 0.5 if printed % 10 else max(0.5, ROUND_WITHIN * abs(printed))
+        digits = str(abs(printed))
+        step = 10 ** (len(digits) - len(digits.rstrip("0")))
+        return max(0.5, min(0.5 * step, ROUND_WITHIN * abs(printed)))
     exponent = Decimal(repr(printed)).as_tuple().exponent
     return 0.5 * 10.0**exponent if isinstance(exponent, int) else 0.0
 
@@ -125,8 +135,3 @@ class Evidence:
         if not known:
             return None
         return (max if longest else min)(known, key=lambda pair: pair[0])[1]
-
-    def overhead_ms(self) -> float | None:
-        """Return the median of TTFT - prefill over all points that have both."""
-        apart = [wait for point in self.points if (wait := point.waited.median) is not None and point.ttft.rows]
-        return float(np.median(apart)) if apart else None

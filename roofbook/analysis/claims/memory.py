@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from roofbook.analysis.claims.claim import Claim, Evidence, claim
-from roofbook.analysis.memory import MemoryTable, memory_table
+from roofbook.analysis.memory import memory_table
 from roofbook.theory.kv import cache_bytes, token_bytes
 from roofbook.theory.limits import gpu_limit
 from roofbook.theory.quantization import head_bytes
@@ -21,8 +21,13 @@ _OLD_MACOS: Final = 15
 
 
 def budget(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
-    """The system's limit is a range over the macOS releases; the reserve is the author's own assumption."""
-    table = _table(evidence, said["reserve_gb"])
+    """Ranges over the macOS releases and the reserve that every page assumes; the author's is an assumption as well."""
+    table = memory_table(
+        evidence.model,
+        gpu_limit(evidence.machine, observed=evidence.facts.mac_limits),
+        _CONTEXT_TOKENS,
+        quantization=evidence.quantization,
+    )
     line, unquantized = table.line(evidence.kv_type), table.line("f16")
     each = token_bytes(evidence.model, evidence.kv_type)
     yield claim("gpu_usable", said["gpu_usable_gb"], _in(table.limit.limit_bytes, GB), "gb").binary()
@@ -103,14 +108,6 @@ def four_bit(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
     step, our_step = (step_bytes(evidence.model, name).low for name in names)
     yield claim("four_bit_memory", said["memory_factor"], whole / ours, "factor")
     yield claim("four_bit_speed", said["speed_factor"], step / our_step, "factor")
-
-
-def _table(evidence: Evidence, reserve_gib: float) -> MemoryTable:
-    limit = gpu_limit(evidence.machine, observed=evidence.facts.mac_limits)
-    reserve = Range.of(reserve_gib * GIB)
-    return memory_table(
-        evidence.model, limit, _CONTEXT_TOKENS, quantization=evidence.quantization, reserve_bytes=reserve
-    )
 
 
 def _decode_share(evidence: Evidence) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from roofbook.analysis.claims.claim import Claim, Evidence, claim
-from roofbook.analysis.prefill import Length, prompt_budget
+from roofbook.analysis.prefill import Length
 from roofbook.analysis.regression import Interval
 from roofbook.theory.roofline import datasheet_rates, decode_ceiling, implied_bytes_per_s, implied_flops_per_s
 from roofbook.theory.shapes import Range
@@ -57,22 +57,16 @@ def quadratic_share(evidence: Evidence, said: Mapping[str, float]) -> Iterator[C
 
 
 def budget(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
-    law, overhead, longest = evidence.law, evidence.overhead_ms(), evidence.curve.longest
     for target_ms, tokens in said.items():
-        found = None
-        if law is not None and overhead is not None and longest is not None:
-            fits = prompt_budget(law.fit, float(target_ms), overhead, longest.tokens)
-            if fits.low is not None and fits.mid is not None and fits.high is not None:
-                found = Interval(fits.mid, fits.low, fits.high)
+        fits, found = evidence.curve.budget(float(target_ms)), None
+        if fits is not None and fits.low is not None and fits.mid is not None and fits.high is not None:
+            found = Interval(fits.mid, fits.low, fits.high)
         yield claim("prompt_budget", tokens, found, "tokens", target_ms)
 
 
 def rag(evidence: Evidence, said: float) -> Iterator[Claim]:
-    law, overhead = evidence.law, evidence.overhead_ms()
-    found = None
-    if law is not None and overhead is not None:
-        band = law.fit.prediction(1600)
-        found = Interval(*((edge + overhead) / MS_PER_S for edge in (band.mid, band.low, band.high)))
+    band = evidence.curve.ttft(1600)
+    found = None if band is None else _times(band, 1 / MS_PER_S)
     yield claim("rag_ttft", said, found, "s", 1600)
 
 

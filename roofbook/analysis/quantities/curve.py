@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from roofbook.analysis.bends import bend_excess
 from roofbook.analysis.cache import expected_gain
-from roofbook.analysis.prefill import Curve, prompt_budget
+from roofbook.analysis.prefill import Curve
 from roofbook.analysis.quantities.quantity import Asked, Quantities, Quantity, Unit, of_interval, turned
 from roofbook.analysis.regression import LEVEL, Fit
-from roofbook.theory.prefill import theoretical_law
 from roofbook.theory.shapes import Model
 from roofbook.units import MS_PER_S
 
@@ -59,8 +59,9 @@ def _law(curve: Curve, model: Model | None) -> dict[str, Quantity]:
             "share", None, min(chosen.left_out), max(chosen.left_out), n, counted="lengths"
         )
         told["left_out_rms_share"] = Quantity("share", chosen.left_out_rms, n=n, counted="lengths")
-    if model is not None and 2 in chosen.powers:
-        told["excess_factor"] = _excess(law, model)
+    excess = None if model is None else bend_excess(law, model)
+    if excess is not None:
+        told["excess_factor"] = of_interval("factor", excess, n)
     return told
 
 
@@ -72,9 +73,8 @@ def _asked(curve: Curve) -> dict[str, Asked]:
         return Quantity("ms") if law is None else of_interval("ms", law.prediction(tokens), law.n)
 
     def ttft_ms(tokens: int) -> Quantity:
-        found = prefill_ms(tokens)
-        value, low, high = (None if end is None else end + overhead_ms for end in (found.value, found.low, found.high))
-        return replace(found, value=value, low=low, high=high)
+        found = curve.ttft(tokens)
+        return Quantity("ms") if law is None or found is None else of_interval("ms", found, law.n)
 
     def per_min(tokens: int) -> Quantity:
         return turned("per_min", prefill_ms(tokens), _MS_PER_MIN)
@@ -118,25 +118,12 @@ def _two_points(curve: Curve) -> dict[str, Quantity]:
     }
 
 
-def _excess(law: Fit, model: Model) -> Quantity:
-    """Return how many times the fitted b / a is what counting operations gives.
-
-    Its interval is b's: a is known ten times better.
-    """
-    theory = theoretical_law(model, 1.0)  # of b / a, so the rate cancels
-    if not theory.b_ms or not law.coefficient(1):
-        return Quantity("factor")
-    factor, b = theory.a_ms / theory.b_ms / law.coefficient(1), law.coefficient_interval(2)
-    return Quantity("factor", b.mid * factor, b.low * factor, b.high * factor, law.n, LEVEL, "lengths")
-
-
 def _budget(curve: Curve, target_ms: int) -> Quantity:
     """Return how many prompt tokens fit into *target_ms* of TTFT, the curve's overhead taken off."""
-    if curve.chosen is None or curve.longest is None:
+    found = curve.budget(target_ms)
+    if curve.chosen is None or found is None:
         return Quantity("tokens")
-    law = curve.chosen.fit
-    found = prompt_budget(law, target_ms, curve.overhead_ms or 0.0, curve.longest.tokens)
-    return Quantity("tokens", found.mid, found.low, found.high, law.n, LEVEL, "lengths")
+    return Quantity("tokens", found.mid, found.low, found.high, curve.chosen.fit.n, LEVEL, "lengths")
 
 
 def _cached_ms(law: Fit | None, tokens: int, percent: int) -> Quantity:

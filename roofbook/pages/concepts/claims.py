@@ -1,6 +1,7 @@
 """A publication held to account: what it claimed, what its own rows, the catalogue and the theory give."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,15 +20,22 @@ from roofbook.validity import records
 from roofbook.words import Words, mark
 
 _VERDICTS: Final[Mapping[Verdict, str]] = {
-    "differs": mark("wrong as stated"),
-    "close": mark("after rounding"),
-    "other_unit": mark("right in another unit"),
-    "not_derivable": mark("not derivable"),
-    "holds": mark("reproduced"),
+    "differs": mark("differs"),
+    "close": mark("within 5 %%"),
+    "other_unit": mark("agrees in another unit"),
+    "not_derivable": mark("cannot be checked"),
+    "overlaps": mark("overlaps the range"),
+    "within": mark("within the range"),
+    "same": mark("same number"),
 }
 """In the order of the table: what has to be said otherwise comes first."""
 
-_FROM_GOOD: Final[tuple[Verdict, ...]] = ("holds", "other_unit", "close", "differs", "not_derivable")
+_FROM_GOOD: Final[tuple[Verdict, ...]] = (
+    "same", "within", "overlaps", "other_unit", "close", "differs", "not_derivable",
+)  # fmt: skip
+_AGREES: Final[tuple[Verdict, ...]] = ("same", "within", "overlaps")
+"""Nothing has to be said otherwise, though an interval may have to be said at all."""
+_WRONG: Final[tuple[Verdict, ...]] = ("differs", "not_derivable")
 
 _SECONDS_FROM_MS: Final = 2_000
 
@@ -68,16 +76,26 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         return {"title": title, "drawn": [], "origin": None}
     decisive = [one for one in found.claims if one.changes_decision]
     others = [one for one in found.claims if not one.changes_decision]
-    holding = [one for one in others if one.verdict == "holds"]
+    agreeing = sorted((one for one in others if one.verdict in _AGREES), key=lambda one: _FROM_GOOD.index(one.verdict))
     amended = sorted(
-        (one for one in others if one.verdict != "holds"), key=lambda one: list(_VERDICTS).index(one.verdict)
+        (one for one in others if one.verdict not in _AGREES), key=lambda one: list(_VERDICTS).index(one.verdict)
     )
-    standing = sum(one.verdict != "differs" and one.verdict != "not_derivable" for one in found.claims)
-    counts = {"standing": words.number(standing), "all": words.number(len(found.claims))}
+    counts = Counter(one.verdict for one in found.claims)
+    fared = {
+        "all": words.number(len(found.claims)),
+        "same": words.number(counts["same"]),
+        "within": words.number(counts["within"] + counts["overlaps"]),
+        "near": words.number(counts["other_unit"] + counts["close"]),
+        "differ": words.number(counts["differs"]),
+        "unknown": words.number(counts["not_derivable"]),
+    }
     drawn = figures.draw(
         claims_figure,
         words,
-        title=words.say("%(standing)s of %(all)s checks hold", **counts),
+        title=words.say(
+            "Of %(all)s checks %(same)s give the same number, %(within)s agree with a range and %(differ)s differ",
+            **fared,
+        ),
         tallies=tuple(_tallies(found.claims, words)),
     )
     origin = {key: str(found.run.facts.origin.get(key, "")) for key in ("source", "date")}
@@ -85,13 +103,13 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         "title": title,
         "drawn": [drawn],
         "origin": origin,
-        **counts,
+        "fared": fared,
         "corrections": corrections(found.measured, found.evidence, found.claims, words),
         "decisive": _table(decisive, words),
         "amended": _table(amended, words),
-        "holding": _table(holding, words),
+        "agreeing": _table(agreeing, words),
         "amended_count": len(amended),
-        "holding_count": len(holding),
+        "agreeing_count": len(agreeing),
     }
 
 
@@ -128,7 +146,7 @@ def _evidence(run: Run, one: Measured, world: World) -> Evidence | None:
 
 def _tallies(found: Sequence[Claim], words: Words) -> list[Tally]:
     counted = [
-        Tally(words.say(name), sum(one.verdict == verdict for one in found), verdict in ("differs", "not_derivable"))
+        Tally(words.say(name), sum(one.verdict == verdict for one in found), verdict in _WRONG)
         for verdict, name in ((verdict, _VERDICTS[verdict]) for verdict in _FROM_GOOD)
     ]
     return [one for one in counted if one.count]
@@ -212,6 +230,6 @@ def _honest(one: Claim, words: Words) -> str:
         unit = "GiB" if one.unit == "gb" else "KiB"
         return words.say("Right in %(unit)s, which is what was computed.", unit=unit)
     special = HONEST.get((one.key, one.at)) or HONEST.get((one.key, None))
-    if special is not None and (one.verdict != "holds" or one.changes_decision or (one.key, one.at) in HONEST):
+    if special is not None and (one.verdict not in _AGREES or one.changes_decision or (one.key, one.at) in HONEST):
         return words.say(special)
     return ""

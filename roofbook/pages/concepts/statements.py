@@ -61,13 +61,17 @@ HONEST: Final[Mapping[tuple[str, str | None], str]] = {
         "possible one."
     ),
     ("requests_at_once", "f16"): mark("Ollama's own KV type; and it serves one at a time until told otherwise."),
-    ("requests_at_once", "q8_0"): mark("As memory's bound alone, from macOS 15 and older to 26."),
+    ("requests_at_once", "q8_0"): mark(
+        "As memory's bound alone, from macOS 15 and older to 26, with a reserve of 1 to 2 GiB."
+    ),
     ("prediction_error_refit", None): mark("Held out: the fit of the shorter lengths misses it by this much."),
     ("prediction_error_first", None): mark("With one length on both sides."),
     ("held_out_prediction", "8016"): mark("What the shorter lengths alone predict, with its interval."),
     ("extrapolation", "16384"): mark("With its interval; nothing of this length was measured."),
     ("extrapolation", "32768"): mark("With its interval; nothing of this length was measured."),
-    ("prompt_budget", "1000"): mark("As a range; the published one leaves out what is no prefill."),
+    ("prompt_budget", "1000"): mark(
+        "As a range; the published one leaves out what is no prefill. The law was fitted to longer prompts only."
+    ),
     ("prompt_budget", "2000"): mark("As a range; the published one leaves out what is no prefill."),
     ("prompt_budget", "5000"): mark("As a range; the published one leaves out what is no prefill."),
     ("decode_ceiling", None): mark("A step reads one row of the input embedding, not the table."),
@@ -77,7 +81,9 @@ HONEST: Final[Mapping[tuple[str, str | None], str]] = {
     ("prefill_work", None): mark("Counted matrix by matrix, not as 2 × parameters × tokens."),
     ("prefill_share", None): mark("A range, for sources dispute the peak: that no runtime is faster does not follow."),
     ("weights", None): mark("The file, to the byte."),
-    ("reserve", None): mark("An assumption. Half a GiB moves the requests by some four in a hundred."),
+    ("reserve", None): mark(
+        "An assumption. Every page here takes 1 to 2 GiB; half a GiB moves the requests by some four in a hundred."
+    ),
     ("cache_factor", None): mark("Only where the whole prompt was cached."),
     ("gpu_share", "32"): mark("Up to macOS 15. It is more since macOS 26."),
     ("gpu_share", "36"): mark("From 36 GB on it is three quarters."),
