@@ -26,24 +26,27 @@ EXIT_NO_SERVER: Final = 3
 EXIT_CANNOT_WRITE: Final = 5
 EXIT_STOPPED: Final = 130
 
+_JSON_COMMANDS: Final = ("inspect", "facts")
 _DEFAULT_PLAN: Final = Path("plans/first.yml")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the collector's command line and return its exit code."""
     asked = _parse(sys.argv[1:] if argv is None else argv)
-    tell = Tell(Words(SOURCE_LANGUAGE), sys.stdout)
+    # What a command prints as JSON is read by a program: a problem must not stand among it.
+    out = sys.stderr if asked.command in _JSON_COMMANDS else sys.stdout
+    tell = Tell(Words(SOURCE_LANGUAGE), out)
     try:
         places = places_here()
-        tell = Tell(load_words(places.locale, asked.lang), sys.stdout)
+        tell = Tell(load_words(places.locale, asked.lang), out)
         match asked.command:
             case "doctor":
                 return examine(asked.plan, places, tell)
             case "inspect":
-                tell.line(_json(server.inspect(asked.url).as_json()))
+                print(_json(server.inspect(asked.url).as_json()))
                 return EXIT_DONE
             case "facts":
-                tell.line(_json({**describe_host(places), "ceilings": asdict(host.measure_ceilings())}))
+                print(_json({**describe_host(places), "ceilings": asdict(host.measure_ceilings())}))
                 return EXIT_DONE
             case _:
                 return collect(_order(asked), places, tell)
@@ -51,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell.problem(problem)
         return _exit_code(problem)
     except KeyboardInterrupt:
+        tell.line(tell.words.say("Stopped"))
         return EXIT_STOPPED
 
 

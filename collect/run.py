@@ -220,9 +220,10 @@ def _closed(
     except RoofbookError as problem:
         tell.stopped(None, again)
         raise ended_by or problem from problem
-    tell.table(plan, rows)
     done = finished_keys(rows)
-    if ended_by is not None or any(block.without(done).units for block in blocks):
+    complete = ended_by is None and not any(block.without(done).units for block in blocks)
+    tell.table(plan, rows, complete=complete)
+    if not complete:
         tell.stopped(path, again)
         if ended_by is not None:
             raise ended_by

@@ -1,7 +1,6 @@
 """What the terminal says: what is being measured, how much is left, and at the end a table."""
 
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TextIO
@@ -11,6 +10,7 @@ from collect.pace import Pace
 from collect.plan import Plan, PlanFaults
 from collect.reach import Reached
 from collect.schedule import Block, Cell, Phase, Unit, alternates
+from collect.screen import Screen, aligned
 from collect.summary import PointSummary, Spread, failures, summarise
 from roofbook.errors import RoofbookError
 from roofbook.record import Row
@@ -22,7 +22,6 @@ from roofbook.words import Words
 _PLAIN_LINE_EVERY_S: Final = 5.0
 # Prompts within this share of the wanted length are as long as they should be.
 LENGTH_TOLERANCE: Final = 0.02
-_REWRITE: Final = "\r\x1b[2K"
 
 
 class Tell:
@@ -30,21 +29,18 @@ class Tell:
 
     def __init__(self, words: Words, out: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.words = words
-        self._out = out
+        self._screen = Screen(out)
         self._clock = clock
-        self._rewrites = out.isatty()
         self._pace = Pace()
         self._total = 0
         self._left: Sequence[Unit] = ()
         self._last_plain_s = float("-inf")
-        self._status_shown = False
         self._refused: set[tuple[str | None, str]] = set()
         self._doubts: Doubts | None = None
 
     def line(self, text: str = "") -> None:
         """Say one line, below what stands there."""
-        self._write((_REWRITE if self._status_shown else "") + text + "\n")
-        self._status_shown = False
+        self._screen.line(text)
 
     def problem(self, error: RoofbookError) -> None:
         """Say what is wrong; of a plan every fault on a line of its own."""
@@ -220,12 +216,12 @@ class Tell:
 
     # After it
 
-    def table(self, plan: Plan, rows: Sequence[Row]) -> None:
-        """Say what was measured, one line a point."""
+    def table(self, plan: Plan, rows: Sequence[Row], *, complete: bool) -> None:
+        """Say what was measured, one line a point; that rows are missing only of a run that is *complete*."""
         points = summarise(rows, [one.name for one in plan.experiments])
         if points:
             self.line()
-            for text in _aligned([self._headings(), *(self._cells(one) for one in points)]):
+            for text in aligned([self._headings(), *(self._cells(one) for one in points)]):
                 self.line(text)
         for one in points:
             reached = one.prompt_tokens
@@ -240,7 +236,7 @@ class Tell:
             told = ", ".join(f"{number} x {status}" for status, number in sorted(failed.items()))
             self.line(self.words.say("Not in these figures: %(failures)s", failures=told))
         if self._doubts is not None:
-            self._doubtful(self._doubts.find(rows))
+            self._doubtful([one for one in self._doubts.find(rows) if complete or one.kind != "too_few"])
 
     def _doubtful(self, found: Sequence[Finding]) -> None:
         self.line()
@@ -300,16 +296,15 @@ class Tell:
 
     def _status(self, what: str) -> None:
         now_s = self._clock()
-        if not self._rewrites and now_s - self._last_plain_s < _PLAIN_LINE_EVERY_S:
+        if not self._screen.rewrites and now_s - self._last_plain_s < _PLAIN_LINE_EVERY_S:
             return
         self._last_plain_s = now_s
         text = f"[{self._total - count(self._left)}/{self._total}] {what}"
         left_s = self._pace.left_s(self._left)
         if left_s is not None:
             text += "  " + self.words.say("about %(time)s left", time=self.duration(left_s))
-        if self._rewrites:
-            self._write(_REWRITE + text)
-            self._status_shown = True
+        if self._screen.rewrites:
+            self._screen.status(text)
         else:
             self.line(text)
 
@@ -322,30 +317,10 @@ class Tell:
             return self.words.say("%(minutes)d min %(seconds)d s", minutes=whole // 60, seconds=whole % 60)
         return self.words.say("%(hours)d h %(minutes)d min", hours=whole // 3600, minutes=whole % 3600 // 60)
 
-    def _write(self, text: str) -> None:
-        try:
-            self._out.write(text)
-            self._out.flush()
-        except (OSError, ValueError):
-            pass  # the terminal was closed: the run goes on, and its journal with it
-
 
 def count(units: Iterable[Unit]) -> int:
     """Return how many requests *units* are."""
     return sum(len(unit.repeats) for unit in units)
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(_width(row[column]) for row in table) for column in range(len(table[0]))]
-    return [
-        "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-
-
-def _width(text: str) -> int:
-    """Return how many columns of a terminal *text* takes: a Hangul syllable takes two."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _size(size_bytes: int, words: Words) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import psutil
@@ -21,6 +21,8 @@ from collect.server.openai import MLX_LM_DEFAULT
 from collect.server.recognise import base_url, recognised, shown
 from roofbook.errors import ModelError, ReaderError, ServerError
 from roofbook.readers import read_llamacpp, read_ollama, with_gguf_at_its_path
+
+_PULL: Final = "ollama pull "
 
 
 def inspect(
@@ -72,7 +74,12 @@ def chosen(facts: ServerFacts, model: str | None = None) -> ListedModel:
 
     Raises ModelError where the server does not have it, or has none.
     """
-    listed = facts.models
+    listed, pulls = facts.models, facts.server == "ollama"
+    if not listed and pulls:
+        raise ModelError(
+            "The server at %(url)s has no model. Add one: %(command)s",
+            url=shown(facts.url), command=_PULL + (model or "MODEL"),
+        )  # fmt: skip
     if not listed:
         raise ModelError("The server at %(url)s has no model. Load or pull one first", url=shown(facts.url))
     if model is None:
@@ -83,10 +90,16 @@ def chosen(facts: ServerFacts, model: str | None = None) -> ListedModel:
         if wanted in (one.name, of_this_process().model_name(one.name)):
             return one
     clean = of_this_process()
-    raise ModelError(
-        "The server at %(url)s does not have the model '%(model)s'. It has: %(models)s",
-        url=shown(facts.url), model=clean.line(model), models=", ".join(clean.model_name(one.name) for one in listed),
-    )  # fmt: skip
+    told = {
+        "url": shown(facts.url), "model": clean.line(model),
+        "models": ", ".join(clean.model_name(one.name) for one in listed),
+    }  # fmt: skip
+    if pulls:
+        raise ModelError(
+            "The server at %(url)s does not have the model '%(model)s'. It has: %(models)s. To add it: %(command)s",
+            **told, command=_PULL + clean.line(model),
+        )  # fmt: skip
+    raise ModelError("The server at %(url)s does not have the model '%(model)s'. It has: %(models)s", **told)
 
 
 def _has_its_own_path(ask: Asker, api: Api) -> bool:

@@ -44,7 +44,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     # of a point
     "unreliable": ("failed", "requests"),
     "few_warmups": ("warmups", "concurrency"),
-    "too_few": ("statistic", "n", "needed", "minutes"),
+    "too_few": ("statistic", "n", "needed", "missing", "minutes"),
     # of a run
     "drifted": ("figure", "share", "first", "last", "anchors"),
 }

@@ -205,7 +205,7 @@ def too_few(rows: list[Row], spoilt: Collection[object]) -> Iterator[Finding]:
         return
     yield of_point(
         "too_few", rows, statistic="median", n=n, needed=ROWS_FOR_A_SPREAD,
-        minutes=minutes_for(ROWS_FOR_A_SPREAD - n, done),
+        missing=ROWS_FOR_A_SPREAD - n, minutes=minutes_for(ROWS_FOR_A_SPREAD - n, done),
     )  # fmt: skip
 
 

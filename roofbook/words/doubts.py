@@ -97,7 +97,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     "mixed_conditions": mark(
         "Ran under other conditions than its neighbours: %(field)s was %(value)s, usually %(usual)s."
     ),
-    "outlier": mark("%(figure)s was %(value)s; the other rows of this point lie around %(usual)s."),
+    "outlier": mark(
+        "%(figure)s was %(value)s; the rows it is compared with (of this point, or of the curve's other lengths) lie "
+        "around %(usual)s."
+    ),
     "estimated_counts": mark("Token counts of %(estimated)s of %(rows)s rows are estimates, not the server's."),
     "unreliable": mark("%(failed)s of %(requests)s requests failed, so what is left may be the lucky ones."),
     "few_warmups": mark(
@@ -196,10 +199,13 @@ WAYS_OUT: Final[Mapping[str, str]] = {
     ),
     "unreliable": mark("Look into the server's log; send fewer requests at once, or wait longer (run.timeout_s)."),
     "few_warmups": mark("Raise run.warmups to the concurrency."),
-    "too_few": mark("Raise run.repeats; what is missing takes about %(minutes)s min."),
+    "too_few": mark("Raise repeats by %(missing)s; measuring that takes %(minutes)s."),
     "drifted": mark("Let the machine come to rest (heat, other programs), then measure again."),
 }
 """What to do about each kind of doubt."""
+
+_WITHOUT_MINUTES: Final = mark("Raise repeats by %(missing)s.")
+"""Where no request was timed, by which those that are missing could be."""
 
 
 def name_of(kind: str, words: Words) -> str:
@@ -216,7 +222,8 @@ def sentence(kind: str, values: Values, words: Words) -> str:
 
 def way_out(kind: str, values: Values, words: Words) -> str:
     """Return what to do about a doubt."""
-    return words.say(WAYS_OUT[kind], **_all_told(values, words))
+    untimed = kind == "too_few" and values.get("minutes") is None
+    return words.say(_WITHOUT_MINUTES if untimed else WAYS_OUT[kind], **_all_told(values, words))
 
 
 def _all_told(values: Values, words: Words) -> dict[str, str]:
@@ -238,7 +245,9 @@ def _told(name: str, value: float | int | str | None, words: Words) -> str:
     if value is None or isinstance(value, str):
         return words.say("unknown") if value is None else value
     if name == "minutes":
-        return words.number(max(1, value))
+        if value < 1:
+            return words.say("less than a minute")
+        return words.say("about %(minutes)s min", minutes=words.number(value))
     if name.endswith("_ms"):
         return words.say("%(ms)s ms", ms=words.significant(value))
     if name.endswith("flops_per_s"):

@@ -13,7 +13,7 @@ from collect.schedule import Cell, Unit
 from roofbook.record import Row
 from roofbook.validity import KINDS, Finding, findings
 from roofbook.words import Words, load_words
-from roofbook.words.doubts import NAMES, SENTENCES, WAYS_OUT
+from roofbook.words.doubts import NAMES, SENTENCES, WAYS_OUT, way_out
 
 LOCALE = Path(__file__).parents[2] / "templates" / "locale"
 CELL = Cell("curve", "prefill_curve", "p512-o8", 512, 8, 1, 3, RunSettings())
@@ -107,11 +107,29 @@ def test_the_end_counts_rows_and_puts_what_spoils_first() -> None:
     assert [line.split(":")[0] for line in lines] == ["cache hit (2 rows)", "too few (1 point)"]
 
 
+@pytest.mark.parametrize(
+    ("minutes", "english", "korean"),
+    [
+        (2.6, "Raise repeats by 2; measuring that takes about 3 min.", "약 3분"),
+        (0.02, "Raise repeats by 2; measuring that takes less than a minute.", "1분 이내"),
+        (None, "Raise repeats by 2.", "repeats를 2 늘리세요."),
+    ],
+)
+def test_too_few_says_how_many_more_and_how_long(minutes: float | None, english: str, korean: str) -> None:
+    """Two more: about three minutes, a moment, or nobody knows how long, because none was timed."""
+    values = {"statistic": "median", "n": 1, "needed": 3, "missing": 2, "minutes": minutes}
+    assert way_out("too_few", values, Words("en")) == english
+    told = way_out("too_few", values, load_words(LOCALE, "ko", strict=True))
+    assert korean in told
+    assert "2" in told
+    assert "알 수 없음" not in told
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_name_a_sentence_and_a_way_out(kind: str) -> None:
     """In Korean too, and no way out names a number that the finding does not have."""
     words = load_words(LOCALE, "ko", strict=True)
-    assert re.findall(r"%\((\w+)\)s", WAYS_OUT[kind]) == (["minutes"] if kind == "too_few" else [])
+    assert re.findall(r"%\((\w+)\)s", WAYS_OUT[kind]) == (["missing", "minutes"] if kind == "too_few" else [])
     for sentences in (NAMES, SENTENCES, WAYS_OUT):
         assert words.translations.gettext(sentences[kind]) != sentences[kind]
 

@@ -136,7 +136,13 @@ def test_b08_a_point_whose_requests_fail(row: MakeRow, judge: Judge) -> None:
 def test_too_few_says_how_many_more_and_how_long(row: MakeRow, judge: Judge) -> None:
     """One request of 4,151 ms with a pause of 1,849: two more take two times six seconds, 0.2 minutes."""
     (found,) = judge([row(pause_before_ms=1849.0)], "too_few")
-    assert dict(found.values) == {"statistic": "median", "n": 1, "needed": 3, "minutes": pytest.approx(0.2)}
+    assert dict(found.values) == {
+        "statistic": "median",
+        "n": 1,
+        "needed": 3,
+        "missing": 2,
+        "minutes": pytest.approx(0.2),
+    }
 
 
 def test_spoilt_rows_do_not_count_towards_enough(row: MakeRow, judge: Judge) -> None:
