@@ -15,6 +15,7 @@ from typing import Final
 from collect import host, server
 from collect.doctor import examine
 from collect.run import Order, collect, describe_host
+from collect.screen import Screen
 from collect.tell import Tell
 from roofbook.errors import EngineError, ModelError, RoofbookError, ServerError, WriteError
 from roofbook.places import places_here
@@ -43,10 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             case "doctor":
                 return examine(asked.plan, places, tell)
             case "inspect":
-                print(_json(server.inspect(asked.url).as_json()))
+                Screen(sys.stdout).line(_json(server.inspect(asked.url).as_json()))
                 return EXIT_DONE
             case "facts":
-                print(_json({**describe_host(places), "ceilings": asdict(host.measure_ceilings())}))
+                described = {**describe_host(places), "ceilings": asdict(host.measure_ceilings())}
+                Screen(sys.stdout).line(_json(described))
                 return EXIT_DONE
             case _:
                 return collect(_order(asked), places, tell)

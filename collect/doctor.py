@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from collect import host
+from collect.doubts import in_words
 from collect.fit import Fit, fit, machine_of, model_of
 from collect.forecast import Forecast, at_least, forecast, probe
 from collect.host.facts import HostFacts
@@ -20,6 +21,7 @@ from roofbook.facts import Facts, load_facts
 from roofbook.places import Places
 from roofbook.theory.shapes import Range
 from roofbook.units import GIB
+from roofbook.validity.server import partial_gpu
 from roofbook.words import Words
 
 _PROBE_TIMEOUT_S: Final = 120.0
@@ -116,7 +118,7 @@ def _time(
 ) -> int:  # fmt: skip
     say = tell.words.say
     tell.line(say("Sending two short requests to see how fast it is"))
-    pace, rows = probe(reached, timeout_s=_PROBE_TIMEOUT_S)
+    pace, rows = probe(reached, blocks[0].options, timeout_s=_PROBE_TIMEOUT_S)
     failed = [row for row in rows if row["status"] != "ok"]
     if failed:
         tell.line(
@@ -130,7 +132,15 @@ def _time(
     if found is not None:
         tell.line(_time_in_words(found, tell))
         _time_outs(found, plan, tell)
+    if not failed:
+        _placement(reached, tell.words, tell)
     return bool(failed)
+
+
+def _placement(reached: Reached, words: Words, tell: Tell) -> None:
+    """Say where a part of the model, which the short requests have loaded, is not on the GPU."""
+    for found in partial_gpu([{**reached.look().columns(), "api": reached.api_name}]):
+        tell.line("! " + in_words(found, words))
 
 
 def _time_in_words(found: Forecast, tell: Tell) -> str:

@@ -2,14 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from collect.apis import Ask
 from collect.client import LoopWatch, Sender
 from collect.pace import Pace
-from collect.plan import RunSettings
+from collect.plan import Option, RunSettings
 from collect.prompts import make_prompt
 from collect.reach import Reached
 from collect.schedule import Block, Cell, Unit
@@ -33,23 +33,23 @@ class Forecast:
     basis: Literal["probe", "theory"]
 
 
-def probe(reached: Reached, *, timeout_s: float) -> tuple[Pace, list[Row]]:
-    """Send two short requests and return what they teach, and their columns."""
+def probe(reached: Reached, options: Mapping[str, Option], *, timeout_s: float) -> tuple[Pace, list[Row]]:
+    """Send two short requests with the *options* of the run and return what they teach, and their columns."""
     pace = Pace()
-    rows = asyncio.run(_probe(reached, timeout_s))
+    rows = asyncio.run(_probe(reached, options, timeout_s))
     for row, (words, output_tokens) in zip(rows[-1:], PROBES[-1:], strict=True):
         pace.note({**row, "phase": "calibration"}, _cell(words, output_tokens))
     return pace, rows
 
 
-async def _probe(reached: Reached, timeout_s: float) -> list[Row]:
+async def _probe(reached: Reached, options: Mapping[str, Option], timeout_s: float) -> list[Row]:
     api, watch, source = reached.api, LoopWatch(), random.SystemRandom()
     rows: list[Row] = []
     async with Sender(reached.target, watch) as sender:
         for words, output_tokens in PROBES:
             prompt = make_prompt(words, source, closing=not api.raw_prompt)
             request = api.request(
-                Ask(prompt.text, output_tokens, reached.facts.model, include_usage=False, ignore_eos=False)
+                Ask(prompt.text, output_tokens, reached.facts.model, options, include_usage=False, ignore_eos=False)
             )
             answer = api.read(await sender.send(request.path, request.body, timeout_s=timeout_s))
             rows.append({"prompt_tokens": words, **{k: v for k, v in answer.columns.items() if v is not None}})

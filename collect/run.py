@@ -70,7 +70,8 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     if order.dry_run:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
         return EXIT_MEASURED
-    _mention_left_over(order, plan, measured, tell)
+    if order.resume is None:
+        _mention_left_over(order, plan, measured, tell)
     with contextlib.ExitStack() as opened:
         journal = None
         if order.resume is not None:
@@ -93,9 +94,9 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
 
 def _mention_left_over(order: Order, plan: Plan, measured: Path, tell: Tell) -> None:
     for run_id in left_over(measured):
-        if plan_of(run_id) == plan.plan and run_id != order.resume:
+        if plan_of(run_id) == plan.plan:
             tell.left_over(run_id, order.resume_command(run_id))
-        elif run_id != order.resume:
+        else:
             tell.left_over_of_another_plan(run_id, order.resume_command(run_id, Path("PLAN")))
 
 

@@ -11,7 +11,7 @@ from collect import doctor as doctor_module
 from collect.__main__ import main
 from collect.fit import Fit
 from collect.forecast import at_least
-from collect.oracle import Handler, Model, Oracle, Request, Script, Speed, answer, llamacpp, ollama, openai
+from collect.oracle import Handler, Model, Oracle, Placement, Request, Script, Speed, answer, llamacpp, ollama, openai
 from collect.plan import RunSettings
 from collect.schedule import Block, Cell, Unit
 from collect.spoilers import Look, round_trip_ms, spoilers
@@ -103,6 +103,22 @@ def test_a_server_that_fails_is_seen_before_the_run(doctor: Doctor) -> None:
     code, said = doctor(broken, "llamacpp")
     assert code == 4
     assert "A short request failed: http_500 out of memory" in said
+
+
+def test_a_model_that_lies_partly_on_the_processor_is_said_with_the_context_of_the_run(doctor: Doctor) -> None:
+    """65 % on the GPU once it is loaded, and it is loaded with the num_ctx that the plan will be measured with."""
+    asked: list[Request] = []
+    inner = ollama(Model(FAST), placement=Placement(1_000, 650))
+
+    def handle(request: Request) -> Script:
+        asked.append(request)
+        return inner(request)
+
+    code, said = doctor(handle, "ollama", more=", options: {num_ctx: 4096}")
+    assert code == 0
+    assert "! partly on the CPU: Only 65 % of the model was on the GPU." in said
+    contexts = [one.json["options"]["num_ctx"] for one in asked if one.path == "/api/generate"]
+    assert contexts == [4096, 4096]
 
 
 def test_more_requests_than_slots_and_unknown_facts_are_said(doctor: Doctor) -> None:

@@ -475,15 +475,22 @@ def test_a_name_without_a_tag_means_latest() -> None:
 
 
 def test_a_model_that_is_not_there() -> None:
-    """The message names those that are there."""
+    """The message names those that are there, and of Ollama what to type."""
     with pytest.raises(ModelError) as refused:
         looked_at(of_ollama([]), model="qwen2.5:7b")
-    assert refused.value.values["model"] == "qwen2.5:7b"
-    assert refused.value.values["models"] == "big:70b, small:1b, llama3.2:latest"
+    assert str(refused.value).endswith(
+        "does not have the model 'qwen2.5:7b'. It has: big:70b, small:1b, llama3.2:latest. "
+        "To add it: ollama pull qwen2.5:7b"
+    )
 
 
 def test_a_server_without_models() -> None:
-    """An empty list of models says so."""
+    """An empty list of models says so; of an Ollama just installed, with the command that fills it."""
+    fresh = routes({"/": text("Ollama is running"), "/api/version": answer({"version": "0.12.0"}),
+                    "/api/tags": answer({"models": []}), "/api/ps": answer({"models": []})})  # fmt: skip
+    with pytest.raises(ModelError) as refused:
+        looked_at(fresh, model="qwen2.5:7b")
+    assert str(refused.value).endswith("has no model. Add one: ollama pull qwen2.5:7b")
     with pytest.raises(ModelError) as refused:
         looked_at(routes({"/v1/models": answer({"object": "list", "data": []})}))
     assert refused.value.message.startswith("The server at %(url)s has no model")
