@@ -252,11 +252,12 @@ def test_a_prompts_budget_takes_the_overhead_off(published: SubjectView) -> None
     source = markdown(published, "prefill")
 
     assert [line[:2] for line in cells(source, "Prompt tokens that fit a wait")[1:]] == [
-        ["1 s", "192"], ["2 s", "407"], ["5 s", "1,030"],
+        ["1 s", "192 below the shortest fitted length"], ["2 s", "407"], ["5 s", "1,030"],
     ]  # fmt: skip
     # 4.5263 x 1,600 + 2.0035e-4 x 1,600^2 + 123.5 = 7,878.5 ms
     assert "A prompt of 1,600 tokens, usual for RAG, waits 7.88 s" in readable(source)
     assert "Of the wait, 124 ms are no prefill" in readable(source)
+    assert "205 tokens, the shortest length of the curve, had their first token after 994 ms" in readable(source)
 
 
 def test_the_longest_length_is_held_out(published: SubjectView) -> None:
@@ -301,6 +302,20 @@ def test_the_fit_over_eight_lengths_stands_beside(published: SubjectView) -> Non
     assert line[:4] == ["c + aT + bT²", "4.67", "1.68 × 10⁻⁴", "-56.7"]
     assert (line[5], line[7]) == ("3.7 %", "yes")
     assert "With the subject's 2 other trusted lengths (8 in all) c + aT + bT² is chosen instead" in readable(source)
+    # -57 + 4.672 x 32,768 + 1.682e-4 x 32,768^2 = 334 s, as numpy's least squares has it.
+    assert "and it says 334 s for 32,768 tokens (95 % interval 266 to 401 s) where this one says 363 s" in readable(
+        source
+    )
+    assert "Its *c* is -56.7 ms. No prompt costs less than nothing, so this is no real cost" in readable(source)
+
+
+def test_the_law_stands_with_its_numbers_before_the_first_table(published: SubjectView) -> None:
+    """a = 4.53 ms, b = 2.0e-4 ms; AICc and F are explained where they stand first."""
+    told = page(published, "prefill")
+
+    assert "t = 4.53 ms · T + 2.00 × 10⁻⁴ ms · T²" in told.split("How long may a prompt be?")[0]
+    assert told.index("AICc") == told.index("AICc decides, the lowest is best")
+    assert "F is the larger of two variances over the smaller" in told
 
 
 def test_coefficients_stand_beside_what_counting_gives(published: SubjectView) -> None:
@@ -311,7 +326,8 @@ def test_coefficients_stand_beside_what_counting_gives(published: SubjectView) -
         ["4.53", "4.23 to 4.82", "4.50"],
         ["2.00 × 10⁻⁴", "1.10 × 10⁻⁴ to 2.90 × 10⁻⁴", "6.92 × 10⁻⁵"],
     ]
-    assert "At that rate the fitted *b* is 2.9 times (1.6 to 4.2) what attention's operations would take" in readable(
+    # b/a over 2 x 28 x 128 x 28 / (2 x 6.525e9), to first order with both errors and their correlation of -0.67.
+    assert "At that rate the fitted *b* is 2.9 times (1.5 to 4.3) what attention's operations would take" in readable(
         source
     )
 
@@ -331,6 +347,11 @@ def test_the_window_and_the_decode_rate_are_told_beside(published: SubjectView) 
     assert "The larger window changes prefill by +0.10 %." in told
     assert "From 205 to 8,016 prompt tokens the decode rate changes by -11.9 %." in told
     assert "those bytes alone would change it by -5.2 %" in told
+    assert "That is two medians, of 3 and of 3 requests" in told
+    # Five against five, none of the long prompts as fast as any of the short: p = 2 / C(10, 5) = 0.008.
+    assert (
+        "5 after 74 tokens and 5 after 3,505. There the rate changes by -9.3 % (exact test of no difference: p = 0.008)"
+    ) in told
 
 
 def test_memory_goes_from_bytes_to_requests_in_one_unit(published: SubjectView) -> None:
@@ -378,7 +399,10 @@ def test_doubts_speak_of_columns_in_words(published: SubjectView) -> None:
     """No column's name and no bare number: the decode rate has its unit, the context limit its name."""
     told = page(published, "speed")
 
-    assert "Decode was 15.1 tok/s; the other rows of this point lie around 18.7 tok/s." in told
+    assert (
+        "Decode was 15.1 tok/s; the rows it is compared with (of this point, or of the curve's other lengths) lie "
+        "around 18.7 tok/s."
+    ) in told
     assert "the context limit in tokens was 16,384, usually 8,192" in told
     assert "decode_tok_per_s" not in told
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from roofbook.analysis.differences import Difference, difference
 from roofbook.analysis.latency import Point
@@ -9,6 +10,7 @@ from roofbook.errors import EstimateError
 from roofbook.record import Row
 from roofbook.theory.roofline import step_bytes
 from roofbook.theory.shapes import Model, Range
+from roofbook.validity.derived import decode_tok_per_s
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,17 @@ class DecodeAt:
     expected_share: Range | None
     """By the bytes of keys and values that each step reads; None where they are not known."""
     outlier: bool
+    single: bool
+    """False where published medians stand for the requests, whose own rates are not known."""
+
+
+@dataclass(frozen=True)
+class DecodeTest:
+    """Single requests of one experiment after its shortest and its longest repeated prompt: do their rates differ?"""
+
+    short_tokens: float
+    long_tokens: float
+    tested: Difference
 
 
 @dataclass(frozen=True)
@@ -74,9 +87,37 @@ def decode_over_context(
                 rate / (shortest.decode.median or rate) - 1,
                 _expected(model, kv_type, shortest.prompt_tokens or 0, tokens),
                 point.point in odd,
+                point.decode.low is not None,
             )
         )
     return tuple(told)
+
+
+def decode_test(rows: Sequence[Row]) -> DecodeTest | None:
+    """Test whether decode slows between the ends of an experiment, by its single trusted *rows*.
+
+    The experiment whose repeated prompts reach farthest is taken, in one run: sessions differ by more than contexts do.
+    None where no experiment repeats two prompts; a published median says nothing of the scatter behind it.
+    """
+    cells: dict[tuple[str | None, str | None], dict[str | None, list[tuple[int, float]]]] = {}
+    for row in rows:
+        rate, tokens = decode_tok_per_s(row), row.get("prompt_tokens")
+        if row.get("aggregate_of") is None and rate is not None and tokens and (row.get("concurrency") or 1) == 1:
+            points = cells.setdefault((row.get("run_id"), row.get("experiment")), {})
+            points.setdefault(row.get("point"), []).append((tokens, rate))
+    found = [one for points in cells.values() if (one := _ends_tested(list(points.values()))) is not None]
+    return max(found, key=lambda one: one.long_tokens / one.short_tokens, default=None)
+
+
+def _ends_tested(points: Sequence[Sequence[tuple[int, float]]]) -> DecodeTest | None:
+    repeated = sorted(
+        (median(tokens for tokens, _ in point), [rate for _, rate in point]) for point in points if len(point) > 1
+    )
+    if len(repeated) < 2 or repeated[0][0] >= repeated[-1][0]:
+        return None
+    (short, before), (long, after) = repeated[0], repeated[-1]
+    tested = difference(before, after)
+    return None if tested is None else DecodeTest(short, long, tested)
 
 
 def window_control(rows: Sequence[Row]) -> WindowControl | None:

@@ -1,8 +1,10 @@
 """What n numbers say about their middle and their tail, without assuming how they are distributed."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -87,10 +89,15 @@ def median_interval(values: Sequence[float], level: float = LEVEL) -> MedianInte
     ordered, n = sorted(values), len(values)
     if n < 2:
         return None
-    inside = 1
-    while 2 * (inside + 1) <= n and _coverage(inside + 1, n) >= level:
-        inside += 1
+    inside = _inside(n, level)
     return MedianInterval(ordered[inside - 1], ordered[n - inside], _coverage(inside, n))
+
+
+@cache
+def _inside(n: int, level: float) -> int:
+    """Return how far from either end the interval may begin and still hold the median with *level*; 1: the extreme."""
+    # The further inside, the smaller the coverage, so the last place that still has it is found by halving.
+    return max(1, bisect_right(range(1, n // 2 + 1), -level, key=lambda inside: -_coverage(inside, n)))
 
 
 def _coverage(inside: int, n: int) -> float:

@@ -71,12 +71,17 @@ class Point:
 
 def latency_points(rows: pd.DataFrame, found: Iterable[Finding]) -> list[Point]:
     """Return the measured points of *rows* in order of appearance; what is unknown in a key is a group of its own."""
+    return points_of(records(rows), found)
+
+
+def points_of(rows: Iterable[Row], found: Iterable[Finding]) -> list[Point]:
+    """Return the measured points of rows that are plain values already."""
     spoilt: dict[tuple[str | None, int | None], set[Measure]] = {}
     for finding in found:
         if finding.order_index is not None:
             spoilt.setdefault((finding.run_id, finding.order_index), set()).update(finding.spoils)
     cells: dict[tuple[object, ...], list[Row]] = {}
-    for row in records(rows):
+    for row in rows:
         if row.get("phase") in ("measured", None):
             cells.setdefault(tuple(row.get(name) for name in ("experiment", "kind", "point")), []).append(row)
     return [_point(cell, spoilt) for cell in cells.values()]

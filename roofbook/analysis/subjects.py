@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, cast
 
 import pandas as pd
@@ -72,6 +73,11 @@ class Subject:
     parallel_slots: int | None
     rows: pd.DataFrame = field(repr=False, compare=False)
 
+    @cached_property
+    def records(self) -> list[Row]:
+        """Its rows as plain values, made once: to be read, not changed."""
+        return records(self.rows)
+
     @property
     def run_ids(self) -> tuple[str, ...]:
         return tuple(sorted(str(run_id) for run_id in self.rows["run_id"].dropna().unique()))
@@ -94,14 +100,14 @@ def subjects(rows: pd.DataFrame) -> list[Subject]:
 
 def conditions(subject: Subject) -> tuple[Condition, ...]:
     """Return what the subject's measured rows ran under, condition by condition, with the spread of each."""
-    plain = [row for row in records(subject.rows) if row.get("phase") in ("measured", None)]
+    plain = [row for row in subject.records if row.get("phase") in ("measured", None)]
     return tuple(_condition(name, plain) for name in CONDITIONS)
 
 
 def versions(subject: Subject) -> tuple[Version, ...]:
     """Return the server's versions in the order in which they were first met, unknown times last."""
     groups: dict[str | None, list[Row]] = {}
-    for row in records(subject.rows):
+    for row in subject.records:
         groups.setdefault(row.get("server_version"), []).append(row)
     met = [_version(name, group) for name, group in groups.items()]
     return tuple(sorted(met, key=lambda version: (version.first is None, version.first or 0)))

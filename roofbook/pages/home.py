@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from roofbook.analysis.latency import Point, latency_points
 from roofbook.analysis.quantities import Quantity
+from roofbook.analysis.regression import LEVEL
 from roofbook.pages.escape import plain_title
 from roofbook.pages.library import Library
 from roofbook.pages.posts import Post
@@ -32,6 +33,8 @@ class Tile:
     what: str
     footing: str
     uri: str
+    short_of_95: bool
+    """The values are too few for an interval of the usual level."""
 
 
 def front_page(
@@ -92,7 +95,8 @@ def tiles(view: SubjectView, topics: Mapping[str, str], library: Library) -> lis
         share, prefill = number(f"{long}.prefill_datasheet_share"), number(f"{long}.prefill_ms")
         # Its range is the dispute about the chip's peak; what was measured behind it is so many requests.
         counted = replace(share, n=prefill.n, counted=prefill.counted)
-        shown.append((share, words.say("of the chip's arithmetic is reached while reading a prompt"), counted, "speed"))
+        what = words.say("of the arithmetic in the chip's data sheet is reached while it reads a prompt")
+        shown.append((share, what, counted, "speed"))
     budget = number(f"prefill.budget_tokens.{TARGET_MS}")
     what = words.say(
         "of prompt fit if the first token is to come within %(seconds)s s",
@@ -101,7 +105,13 @@ def tiles(view: SubjectView, topics: Mapping[str, str], library: Library) -> lis
     shown.append((budget, what, budget, "prefill"))
     fallback = next(iter(topics.values()))
     return [
-        Tile(told(value, words), what, footing(stands_on, words), topics.get(topic, fallback))
+        Tile(
+            told(value, words),
+            what,
+            footing(stands_on, words),
+            topics.get(topic, fallback),
+            stands_on.level is not None and stands_on.level < LEVEL,
+        )
         for value, what, stands_on, topic in shown
         if value.known
     ]
@@ -110,7 +120,9 @@ def tiles(view: SubjectView, topics: Mapping[str, str], library: Library) -> lis
 def _writing(share: Quantity, words: Words) -> str:
     if not share.known:
         return words.say("while it writes the answer")
-    return words.say("while it writes the answer: %(share)s of what the memory allows", share=told(share, words))
+    return words.say(
+        "while it writes the answer: %(share)s of the bandwidth in the data sheet", share=told(share, words)
+    )
 
 
 def _ends(points: Sequence[Point]) -> tuple[str | None, str | None]:

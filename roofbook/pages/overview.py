@@ -1,5 +1,6 @@
 """A subject's overview: the answer on one screen, its few numbers, and the way to what they stand on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,6 +37,16 @@ class Lead:
     topic: str
     label: str
     answer: Sentence
+
+
+_READING: Final[Mapping[str, str]] = {
+    "measured": mark("of the arithmetic that a benchmark without a model reached on such a machine, while it reads"),
+    "datasheet": mark("of the arithmetic in the data sheet, while it reads a prompt"),
+}
+_WRITING: Final[Mapping[str, str]] = {
+    "measured": mark("of the bandwidth that a benchmark without a model reached on such a machine, while it writes"),
+    "datasheet": mark("of the bandwidth in the data sheet, while it writes"),
+}
 
 
 def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, Any]:
@@ -122,26 +133,17 @@ def _rate(point: Point | None, words: Words) -> Number | None:
 
 
 def _share(study: Study, words: Words) -> Number | None:
-    """Return how much of the machine reading reaches, where that is known, else writing."""
-    for reached, basis in (
-        (
-            study.reading_reached,
-            {
-                "measured": mark("of the arithmetic measured on such a machine, while it reads a prompt"),
-                "datasheet": mark("of the arithmetic in the data sheet, while it reads a prompt"),
-            },
-        ),
-        (
-            study.writing_reached,
-            {
-                "measured": mark("of the bandwidth measured on such a machine, while it writes"),
-                "datasheet": mark("of the bandwidth in the data sheet, while it writes"),
-            },
-        ),
-    ):
-        if reached is not None and reached.basis is not None:
-            share = reached.measured_share if reached.basis == "measured" else reached.datasheet_share
-            return _number(of_range("share", share), words.say(basis[reached.basis]), "speed", words)
+    """Return how much of the machine reading reaches, where that is known, else writing; against which of its roofs."""
+    for reached, phase in ((study.reading_reached, _READING), (study.writing_reached, _WRITING)):
+        if reached is None or reached.basis is None:
+            continue
+        by_datasheet = of_range("share", reached.datasheet_share)
+        if reached.basis == "datasheet":
+            return _number(by_datasheet, words.say(phase["datasheet"]), "speed", words)
+        what = words.say(phase["measured"])
+        if by_datasheet.known:
+            what += " " + words.say("(%(share)s of the data sheet's)", share=told(by_datasheet, words))
+        return _number(of_range("share", reached.measured_share), what, "speed", words)
     return None
 
 

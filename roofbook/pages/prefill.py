@@ -6,19 +6,19 @@ from typing import Any, Final, cast
 import pandas as pd
 
 from roofbook.analysis.coefficients import beyond, repeats_scatter, wider_curve
-from roofbook.analysis.context import decode_over_context, window_control
+from roofbook.analysis.context import decode_over_context, decode_test, window_control
 from roofbook.analysis.prefill import prefill_curve
 from roofbook.analysis.subjects import UNSEEN_KINDS
 from roofbook.charts.beyond import beyond_figure
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.prefill import measured_growth, prefill_figure, time_text
-from roofbook.pages import prefill_law, prefill_tables
+from roofbook.pages import prefill_context, prefill_law, prefill_tables
 from roofbook.pages.doubts import by_kind
 from roofbook.pages.row_table import SHOWN_ROWS, in_order, key, row_table
 from roofbook.pages.sentence import Sentence
 from roofbook.pages.study import Study
 from roofbook.pages.subjects import SubjectView
-from roofbook.validity import Finding, clean
+from roofbook.validity import Finding, clean, records
 from roofbook.words import Words, mark
 
 _ROW_COLUMNS: Final = (
@@ -34,7 +34,6 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
     rows = _curve_rows(study)
     places = {key(row) for row in rows}
     found = [finding for finding in view.found if (finding.run_id, finding.order_index) in places]
-    decode = decode_over_context(study.points, _odd_decodes(view), equipment.model, subject.kv_cache_type)
     return {
         "title": words.say("Prefill: %(subject)s", subject=view.title(words)),
         "answer": headline(study, words),
@@ -43,10 +42,12 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "law": curve.chosen,
         "longest": curve.longest,
         "longest_time": time_text(words, curve.longest.prefill_ms) if curve.longest else None,
+        "formula": prefill_law.formula(curve, words),
         "growth": prefill_law.growth(curve, words),
         "drawn": figures_of(study, words, figures),
         "budgets": prefill_tables.budgets(curve, words),
         "overhead": None if curve.overhead_ms is None else time_text(words, curve.overhead_ms),
+        "below": prefill_tables.below_the_shortest(curve, study.points, words),
         "rag": prefill_tables.rag(curve, words),
         "held_out": prefill_tables.held_out(curve, words),
         "lengths": prefill_tables.by_length(curve, equipment.model, words),
@@ -56,8 +57,8 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "candidates": prefill_law.candidates(curve, words),
         "wider": prefill_law.wider(curve, wider_curve(subject, view.found), words),
         "weighting": prefill_law.weighting(repeats_scatter(_measured(study)), words),
-        "window": prefill_tables.window(window_control(study.rows), words),
-        "decode": prefill_tables.decode(decode, words),
+        "window": prefill_context.window(window_control(study.rows), words),
+        "decode": _decode(study, words),
         "row_table": row_table(rows[:SHOWN_ROWS], found, words, _ROW_COLUMNS),
         "rows_hidden": max(0, len(rows) - SHOWN_ROWS),
         "failed": sum(row.get("status") != "ok" for row in rows),
@@ -85,6 +86,15 @@ def headline(study: Study, words: Words) -> Sentence:
         mark("Reading a prompt of %(tokens)s tokens takes %(time)s; only then does the first token appear."),
         {"tokens": words.number(longest.tokens), "time": time_text(words, longest.prefill_ms)},
     )
+
+
+def _decode(study: Study, words: Words) -> dict[str, Any] | None:
+    """Return how the prompt's length slows the answer, and what stands behind that."""
+    view = study.view
+    rates = decode_over_context(study.points, _odd_decodes(view), view.equipment.model, view.subject.kv_cache_type)
+    trusted = records(view.subject.rows[clean(view.subject.rows, view.found, "tpot")])
+    measured = [row for row in trusted if row.get("phase") in ("measured", None) and row.get("status") == "ok"]
+    return prefill_context.decode(rates, decode_test(measured), words)
 
 
 def _curve_rows(study: Study) -> list[dict[str, Any]]:

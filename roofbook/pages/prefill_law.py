@@ -4,15 +4,16 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from roofbook.analysis.coefficients import Compared, compared, implied_flops_per_s, r_squared, resampled
+from roofbook.analysis.coefficients import Compared, beyond, compared, implied_flops_per_s, r_squared, resampled
 from roofbook.analysis.differences import Scatter
 from roofbook.analysis.prefill import Curve
-from roofbook.analysis.regression import Interval
-from roofbook.charts.prefill import fitted_growth, measured_growth
+from roofbook.analysis.regression import Fit, Interval
+from roofbook.charts.prefill import fitted_growth, measured_growth, time_text
 from roofbook.pages.concepts.grid import Grid, grid, percent
 from roofbook.pages.prefill_tables import signed
 from roofbook.pages.row_table import noted
 from roofbook.pages.sentence import Sentence
+from roofbook.pages.speed_tables import between
 from roofbook.pages.study import Study
 from roofbook.theory.shapes import Range
 from roofbook.units import TFLOP
@@ -35,6 +36,33 @@ def growth(curve: Curve, words: Words) -> dict[str, str] | None:
         "measured": signed(measured_growth(curve.lengths), words, 0),
         "fitted": signed(fitted_growth(curve.chosen, curve.lengths), words, 0),
     }
+
+
+def formula(curve: Curve, words: Words) -> Sentence | None:
+    """Return the chosen law with its numbers, and what each term stands for; None without a law."""
+    if curve.chosen is None:
+        return None
+    law, powers = curve.chosen.fit, curve.chosen.powers
+    terms = {1: " · T", 2: " · T²", 0: ""}
+    written = " + ".join(
+        words.say("%(ms)s ms", ms=small(law.coefficient(power), words)) + terms[power]
+        for power in sorted(powers, key=lambda power: power or max(powers) + 1)
+    ).replace("+ -", "− ")
+    meant: dict[tuple[int, ...], str] = {
+        (1,): mark(
+            "The fitted law for a prompt of *T* tokens: %(law)s. Every token costs the same; nothing more was resolved."
+        ),
+        (1, 2): mark(
+            "The fitted law for a prompt of *T* tokens: %(law)s. The first term is the work that every token costs, "
+            "the second what comes on top because each token looks at all tokens before it (attention)."
+        ),
+        (0, 1, 2): mark(
+            "The fitted law for a prompt of *T* tokens: %(law)s. The first term is the work that every token costs, "
+            "the second what comes on top because each token looks at all tokens before it (attention), the last one "
+            "does not depend on the prompt."
+        ),
+    }
+    return Sentence(meant[powers], {"law": f"t = {written}"})
 
 
 def coefficients(study: Study, words: Words) -> Grid | None:
@@ -134,8 +162,11 @@ def candidates(curve: Curve, words: Words) -> Grid | None:
     return grid(heads, rows)
 
 
-def wider(curve: Curve, whole: Curve, words: Words) -> dict[str, Grid | Sentence] | None:
-    """Return the same choice with the subject's other trusted lengths; None where there are none or too few."""
+def wider(curve: Curve, whole: Curve, words: Words) -> dict[str, Grid | Sentence | None] | None:
+    """Return the same choice with the subject's other trusted lengths, and what another law would predict.
+
+    None where there are no other lengths, or too few.
+    """
     extra = len(whole.lengths) - len(curve.lengths)
     table = candidates(whole, words)
     if extra < 1 or curve.chosen is None or whole.chosen is None or table is None:
@@ -147,15 +178,56 @@ def wider(curve: Curve, whole: Curve, words: Words) -> dict[str, Grid | Sentence
             mark("With the subject's %(extra)s other trusted lengths (%(all)s in all) the choice stays at %(law)s."),
             laws, values,
         )  # fmt: skip
-    else:
-        told_of = Sentence(
-            mark(
-                "With the subject's %(extra)s other trusted lengths (%(all)s in all) %(law)s is chosen instead: "
-                "so few points do not settle the law's form."
-            ),
-            laws, values,
-        )  # fmt: skip
-    return {"table": table, "told": told_of}
+        return {"table": table, "told": told_of, "beyond": None, "negative": None}
+    told_of = Sentence(
+        mark(
+            "With the subject's %(extra)s other trusted lengths (%(all)s in all) %(law)s is chosen instead: so few "
+            "points do not settle the law's form."
+        ),
+        laws, values,
+    )  # fmt: skip
+    return {
+        "table": table,
+        "told": told_of,
+        "beyond": _by_another_law(curve, whole, words),
+        "negative": _negative(whole.chosen.fit, words),
+    }
+
+
+def _by_another_law(curve: Curve, whole: Curve, words: Words) -> Sentence | None:
+    """Return what the law of all lengths says of the farthest length that the curve's own is drawn on to."""
+    if curve.chosen is None or whole.chosen is None or curve.longest is None:
+        return None
+    farthest = beyond(curve.chosen.fit, curve.longest.tokens)[-1]
+    other = whole.chosen.fit.prediction(farthest.tokens)
+    return Sentence(
+        mark(
+            "All %(all)s trusted lengths together choose another law, %(law)s, and it says %(time)s for %(tokens)s "
+            "tokens (95 %% interval %(range)s) where this one says %(own)s: the form alone moves a prediction so far."
+        ),
+        {"time": time_text(words, other.mid)},
+        {
+            "all": words.number(len(whole.lengths)),
+            "law": LAWS[whole.chosen.powers],
+            "tokens": words.number(farthest.tokens),
+            "range": between(max(0.0, other.low), other.high, words),
+            "own": time_text(words, farthest.law.mid),
+        },
+    )
+
+
+def _negative(law: Fit, words: Words) -> Sentence | None:
+    """Return what a constant below zero means; None where it is none."""
+    if law.coefficient(0) >= 0:
+        return None
+    return Sentence(
+        mark(
+            "Its *c* is %(c)s ms. No prompt costs less than nothing, so this is no real cost: the server may count "
+            "tokens of the template that it did not have to read again."
+        ),
+        {},
+        {"c": small(law.coefficient(0), words)},
+    )
 
 
 def weighting(scatter: Scatter | None, words: Words) -> Sentence | None:

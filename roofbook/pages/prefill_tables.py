@@ -1,10 +1,11 @@
-"""What a subject's prefill page says of times: what fits a wait, what a prediction is worth, what the context costs."""
+"""What a subject's prefill page says of times: what fits a wait, and what a prediction is worth."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from roofbook.analysis.coefficients import attention_share, beyond
-from roofbook.analysis.context import DecodeAt, WindowControl
-from roofbook.analysis.prefill import Curve, prompt_budget
+from roofbook.analysis.latency import Point
+from roofbook.analysis.prefill import Curve
 from roofbook.analysis.quantities.quantity import of_range
 from roofbook.charts.prefill import time_text
 from roofbook.pages.concepts.grid import Grid, grid, percent
@@ -24,7 +25,7 @@ RAG_TOKENS: Final = 1_600
 
 
 def budgets(curve: Curve, words: Words) -> Grid | None:
-    """Return how many prompt tokens fit each of TARGETS_MS; None without a law."""
+    """Return how many prompt tokens fit each of TARGETS_MS; None without a law. What was fitted nowhere is marked."""
     if curve.chosen is None or curve.longest is None:
         return None
     heads = [
@@ -41,29 +42,64 @@ def budgets(curve: Curve, words: Words) -> Grid | None:
         rows.append(
             (
                 words.say("%(value)s s", value=words.number(target_ms / MS_PER_S)),
-                None if fits.mid is None else words.number(fits.mid),
+                None if fits.mid is None else _budget(fits.mid, curve, words),
                 None if None in ends else words.say("%(low)s to %(high)s", low=ends[0], high=ends[1]),
             )
         )
     return grid(heads, rows)
 
 
+def _budget(tokens: float, curve: Curve, words: Words) -> str:
+    told_of = words.number(tokens)
+    if tokens < curve.lengths[0].tokens:
+        return noted(told_of, words.say("below the shortest fitted length"))
+    if tokens > curve.lengths[-1].tokens:
+        return noted(told_of, words.say("beyond the longest fitted length"))
+    return told_of
+
+
+def below_the_shortest(curve: Curve, points: Sequence[Point], words: Words) -> Sentence | None:
+    """Return what was measured nearest to the budgets that lie below every fitted length; None where none does."""
+    if not curve.lengths:
+        return None
+    shortest = curve.lengths[0]
+    short = [
+        fits.mid
+        for target_ms in TARGETS_MS
+        if (fits := curve.budget(target_ms)) is not None and fits.mid is not None and fits.mid < shortest.tokens
+    ]
+    waited = next(
+        (
+            point.ttft.median
+            for point in points
+            if point.kind == "prefill_curve" and point.prompt_tokens == shortest.tokens
+        ),
+        None,
+    )
+    if not short or waited is None:
+        return None
+    return Sentence(
+        mark(
+            "No prompt as short as %(tokens)s tokens was fitted; the law is only drawn on to there. What was measured: "
+            "%(shortest)s tokens, the shortest length of the curve, had their first token after %(wait)s."
+        ),
+        {"wait": time_text(words, waited)},
+        {"tokens": words.number(max(short)), "shortest": words.number(shortest.tokens)},
+    )
+
+
 def rag(curve: Curve, words: Words) -> Sentence | None:
     """Return how long a prompt usual for RAG waits; None without a law."""
-    if curve.chosen is None:
+    band = curve.ttft(RAG_TOKENS)
+    if band is None:
         return None
-    overhead = curve.overhead_ms or 0.0
-    band = curve.chosen.fit.prediction(RAG_TOKENS)
     return Sentence(
         mark(
             "A prompt of %(tokens)s tokens, usual for RAG, waits %(time)s for its first token "
             "(95 %% interval %(range)s)."
         ),
-        {"time": time_text(words, band.mid + overhead)},
-        {
-            "tokens": words.number(RAG_TOKENS),
-            "range": between(max(0.0, band.low + overhead), band.high + overhead, words),
-        },
+        {"time": time_text(words, band.mid)},
+        {"tokens": words.number(RAG_TOKENS), "range": between(max(0.0, band.low), band.high, words)},
     )
 
 
@@ -156,82 +192,6 @@ def predicted(curve: Curve, words: Words) -> Grid | None:
         for one in beyond(curve.chosen.fit, curve.longest.tokens)
     ]
     return grid(heads, rows)
-
-
-def window(control: WindowControl | None, words: Words) -> dict[str, Grid | Sentence] | None:
-    """Return the control over the context limit; None where there is none."""
-    if control is None:
-        return None
-    heads = [
-        (words.say("Context limit (tokens)"), True),
-        (words.say("Prompt tokens"), True),
-        (words.say("n (requests)"), True),
-        (words.say("Prefill (ms)"), True),
-    ]
-    rows = [
-        (
-            None if one.context_limit_tokens is None else words.number(one.context_limit_tokens),
-            None if one.prompt_tokens is None else words.number(one.prompt_tokens),
-            None if one.n is None else words.number(one.n),
-            words.number(one.prefill_ms),
-        )
-        for one in control.windows
-    ]
-    change = {"change": signed(control.change_share, words, 2)}
-    if control.tested is None:
-        told_of = Sentence(
-            mark(
-                "The larger window changes prefill by %(change)s. Without the single runs there is no testing whether "
-                "that is more than nothing."
-            ),
-            change,
-        )
-    else:
-        told_of = Sentence(
-            mark("The larger window changes prefill by %(change)s (exact test of no difference: p = %(p)s)."),
-            change,
-            {"p": words.significant(control.tested.p_value, 2)},
-        )
-    return {"table": grid(heads, rows), "told": told_of}
-
-
-def decode(rates: tuple[DecodeAt, ...], words: Words) -> dict[str, Grid | Sentence] | None:
-    """Return how decode slows along the curve; None where fewer than two rates are known."""
-    if not rates:
-        return None
-    heads = [
-        (words.say("Prompt tokens"), True),
-        (words.say("n (requests)"), True),
-        (words.say("Decode (tok/s)"), True),
-        (words.say("Against the shortest"), True),
-        (words.say("By the bytes read"), True),
-    ]
-    rows = [
-        (
-            words.number(one.tokens),
-            None if one.n is None else words.number(one.n),
-            noted(words.significant(one.tok_per_s), words.say("outlier"))
-            if one.outlier
-            else words.significant(one.tok_per_s),
-            signed(one.change_share, words),
-            None
-            if one.expected_share is None
-            else signed((one.expected_share.low + one.expected_share.high) / 2, words),
-        )
-        for one in rates
-    ]
-    first, last = rates[0], rates[-1]
-    values = {"short": words.number(first.tokens), "long": words.number(last.tokens)}
-    strong = {"change": signed(last.change_share, words)}
-    if last.expected_share is None:
-        message = mark("From %(short)s to %(long)s prompt tokens the decode rate changes by %(change)s.")
-    else:
-        message = mark(
-            "From %(short)s to %(long)s prompt tokens the decode rate changes by %(change)s. Each step reads the KV "
-            "cache of all tokens so far; those bytes alone would change it by %(expected)s."
-        )
-        values["expected"] = signed((last.expected_share.low + last.expected_share.high) / 2, words)
-    return {"table": grid(heads, rows), "told": Sentence(message, strong, values)}
 
 
 def signed(share: float, words: Words, decimals: int = 1) -> str:

@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from roofbook.analysis.latency import Point, latency_points
+from roofbook.analysis.latency import Point
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.request import RequestParts, request_figure
 from roofbook.pages.subjects import SubjectView
-from roofbook.validity import records
 from roofbook.words import Words
 
 
 def drawn(view: SubjectView, words: Words, figures: FigureCache) -> list[Drawn]:
     """Return the figure of the subject's baseline requests; none where no point has all three times."""
-    requests = [parts for point in latency_points(view.subject.rows, view.found) if (parts := _parts(view, point))]
+    requests = [parts for point in view.points if (parts := _parts(view, point))]
     if not requests:
         return []
     requests.sort(key=lambda parts: parts.prompt_tokens)
@@ -27,7 +26,7 @@ def _parts(view: SubjectView, point: Point) -> RequestParts | None:
         return None
     written = [
         row["output_tokens"]
-        for row in records(view.subject.rows)
+        for row in view.subject.records
         if row.get("point") == point.point
         and row.get("experiment") == point.experiment
         and row.get("output_tokens") is not None

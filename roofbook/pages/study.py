@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from roofbook.analysis.ceilings import PointCeilings, Reached, ceilings
-from roofbook.analysis.latency import Point, latency_points
+from roofbook.analysis.latency import Point
 from roofbook.analysis.memory import KV_TYPES, MemoryTable, Served, memory_table, served
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.standing import Roofs, Spot, roofs, spokesman, spots
@@ -34,13 +34,13 @@ class Study:
 
     view: SubjectView
 
-    @cached_property
+    @property
     def rows(self) -> list[Row]:
-        return records(self.view.subject.rows)
+        return self.view.subject.records
 
-    @cached_property
+    @property
     def points(self) -> list[Point]:
-        return latency_points(self.view.subject.rows, self.view.found)
+        return self.view.points
 
     @cached_property
     def curve(self) -> Curve:

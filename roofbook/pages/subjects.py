@@ -4,11 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any, Final, cast
 
 import pandas as pd
 
 from roofbook.analysis.equipment import Equipment, equipment_of
+from roofbook.analysis.latency import Point, points_of
 from roofbook.analysis.subjects import Subject, conditions, subjects
 from roofbook.charts.style import SUBJECT_COLOURS
 from roofbook.facts import Facts
@@ -76,6 +78,11 @@ class SubjectView:
     def slug(self) -> str:
         return self.subject.slug
 
+    @cached_property
+    def points(self) -> list[Point]:
+        """Its measured points, doubtful rows left out."""
+        return points_of(self.subject.records, self.found)
+
     @property
     def measured_on(self) -> datetime | date | None:
         """When its latest row was measured: by the row's clock, else the day that an import states."""
@@ -138,8 +145,8 @@ def _view(
     subject: Subject, number: int, runs: Sequence[Run], found: Sequence[Finding], known: Known, facts: Facts
 ) -> SubjectView:
     run_ids = set(subject.run_ids)
-    keys = {(row.get("run_id"), row.get("order_index")) for row in records(subject.rows)}
-    points = {(row.get("run_id"), row.get("experiment"), row.get("point")) for row in records(subject.rows)}
+    keys = {(row.get("run_id"), row.get("order_index")) for row in subject.records}
+    points = {(row.get("run_id"), row.get("experiment"), row.get("point")) for row in subject.records}
     own = tuple(
         finding
         for finding in found

@@ -18,7 +18,7 @@ from roofbook.analysis.coefficients import (
     repeats_scatter,
     wider_curve,
 )
-from roofbook.analysis.context import decode_over_context, window_control
+from roofbook.analysis.context import decode_over_context, decode_test, window_control
 from roofbook.analysis.equipment import equipment_of
 from roofbook.analysis.latency import latency_points
 from roofbook.analysis.prefill import prefill_curve
@@ -208,6 +208,32 @@ def test_decode_slows_by_what_its_cache_reads(frame: Frame, published_curve: lis
     assert told[-1].expected_share is not None
     assert told[-1].expected_share.low == pytest.approx(-0.0516, abs=0.0001)
     assert decode_over_context(points[:1], [], qwen, "q8_0") == ()
+
+
+def repeated(tokens: int, rates: list[float], **more: object) -> list[Row]:
+    return [
+        {"run_id": "test", "experiment": "baseline", "point": str(tokens), "prompt_tokens": tokens,
+         "server_decode_tok_per_s": rate, "status": "ok", **more}
+        for rate in rates
+    ]  # fmt: skip
+
+
+def test_a_change_of_the_decode_rate_is_tested_by_single_requests() -> None:
+    """Three against three, wholly apart: 2 of the C(6, 3) = 20 ways to deal them out lie as far apart."""
+    rows = repeated(74, [21.0, 21.2, 21.4]) + repeated(500, [20.9, 20.9]) + repeated(3505, [19.0, 19.1, 19.5])
+    found = decode_test(rows)
+
+    assert found is not None
+    assert (found.short_tokens, found.long_tokens, found.tested.n) == (74, 3505, (3, 3))
+    assert found.tested.p_value == pytest.approx(0.1)
+
+
+def test_medians_and_other_sessions_test_nothing() -> None:
+    """A median hides the scatter, and two runs differ by more than their prompts do."""
+    assert (
+        decode_test(repeated(74, [21.0, 21.1], aggregate_of=3) + repeated(3505, [19.0, 19.1], aggregate_of=3)) is None
+    )
+    assert decode_test(repeated(74, [21.0, 21.1], run_id="one") + repeated(3505, [19.0, 19.1], run_id="two")) is None
 
 
 def control(*runs: tuple[int, float, int | None]) -> list[Row]:

@@ -19,7 +19,7 @@ CLOSE_WITHIN: Final = 0.05
 """Rounded roughly, or by a neighbouring definition; beyond it is another number."""
 
 ROUND_WITHIN: Final = 0.025
-"""How far a whole number with zeros at its end may have been rounded at most: 300 may be 293 to 307, and 50 not 53.7."""
+"""How far a whole number with zeros at its end may have been rounded: 300 may be 293 to 307, and 50 is not 53.7."""
 
 _BINARY: Final[Mapping[str, float]] = {"gb": GIB / GB, "kb": KIB / KB}
 """Units that people print for their binary sisters."""

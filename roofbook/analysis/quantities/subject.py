@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from roofbook.analysis.latency import latency_points
+from roofbook.analysis.latency import points_of
 from roofbook.analysis.memory import memory_table, served
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.quantities.catalogue import machine_quantities, model_quantities
@@ -52,8 +52,8 @@ def subject_quantities(
     """
     findings, machine, model = list(found), known.machine, known.model
     curve = curve_of(subject, findings)
-    told = point_quantities(subject, latency_points(subject.rows, findings), machine, model)
-    told |= point_quantities(subject, latency_points(subject.rows, ()), machine, model).under("raw")
+    told = point_quantities(subject, points_of(subject.records, findings), machine, model)
+    told |= point_quantities(subject, points_of(subject.records, ()), machine, model).under("raw")
     told |= curve_quantities(curve, model).under("prefill")
     if machine is not None:
         told |= machine_quantities(machine, known.mac_limits, subject.quantization).under("machine")

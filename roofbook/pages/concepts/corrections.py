@@ -46,8 +46,8 @@ def _kv_type(found: Sequence[Claim], words: Words) -> Iterator[Correction]:
         words.say("The KV type decides the budget"),
         words.say(
             "%(claimed)s requests of 4,096 tokens hold for %(type)s (%(ran)s). In f16, which is Ollama's own default, "
-            "it is %(usual)s. The lower ends are of macOS 15 and older with a reserve of 2 GiB, the upper ones of macOS "
-            "26 with 1 GiB; and the server answers one at a time until it is told otherwise.",
+            "it is %(usual)s. The lower ends are of macOS 15 and older with a reserve of 2 GiB, the upper ones of "
+            "macOS 26 with 1 GiB; and the server answers one at a time until it is told otherwise.",
             claimed=words.number(ran.claimed.low),
             type=ran.at or words.say("unknown"),
             ran=span(ran.recomputed, words),

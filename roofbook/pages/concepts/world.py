@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from roofbook.analysis.latency import Point, latency_points
+from roofbook.analysis.latency import Point
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.reference import DecodeStand, decode_stands
 from roofbook.analysis.steps import StepLaw, step_laws
@@ -14,7 +14,7 @@ from roofbook.facts import Facts, MachineFact
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Run
 from roofbook.theory.shapes import Machine, Model
-from roofbook.validity import known_of, records
+from roofbook.validity import known_of
 
 ROOMY_MACHINE: Final = "mac-mini-m4-32gb"
 FAST_MACHINE: Final = "desktop-rtx-4060-ti-8gb"
@@ -78,11 +78,11 @@ class World:
 
     def _measured(self, view: SubjectView) -> Measured:
         subject = view.subject
-        known = known_of(records(subject.rows), self.facts)
+        known = known_of(subject.records, self.facts)
         return Measured(
             view=view,
             curve=curve_of(subject, view.found),
-            points=tuple(latency_points(subject.rows, view.found)),
+            points=tuple(view.points),
             model=known.models.get((subject.model, subject.quantization)),
             machine=known.machines.get(subject.machine),
         )

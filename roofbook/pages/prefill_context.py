@@ -1,0 +1,121 @@
+"""What a subject's prefill page says of the context: how it slows the answer, and what a larger window costs."""
+
+from typing import Any
+
+from roofbook.analysis.context import DecodeAt, DecodeTest, WindowControl
+from roofbook.pages.concepts.grid import Grid, grid
+from roofbook.pages.prefill_tables import signed
+from roofbook.pages.row_table import noted
+from roofbook.pages.sentence import Sentence
+from roofbook.words import Words, mark
+
+
+def window(control: WindowControl | None, words: Words) -> dict[str, Grid | Sentence] | None:
+    """Return the control over the context limit; None where there is none."""
+    if control is None:
+        return None
+    heads = [
+        (words.say("Context limit (tokens)"), True),
+        (words.say("Prompt tokens"), True),
+        (words.say("n (requests)"), True),
+        (words.say("Prefill (ms)"), True),
+    ]
+    rows = [
+        (
+            None if one.context_limit_tokens is None else words.number(one.context_limit_tokens),
+            None if one.prompt_tokens is None else words.number(one.prompt_tokens),
+            None if one.n is None else words.number(one.n),
+            words.number(one.prefill_ms),
+        )
+        for one in control.windows
+    ]
+    change = {"change": signed(control.change_share, words, 2)}
+    if control.tested is None:
+        told_of = Sentence(
+            mark(
+                "The larger window changes prefill by %(change)s. Without the single runs there is no testing whether "
+                "that is more than nothing."
+            ),
+            change,
+        )
+    else:
+        told_of = Sentence(
+            mark("The larger window changes prefill by %(change)s (exact test of no difference: p = %(p)s)."),
+            change,
+            {"p": words.significant(control.tested.p_value, 2)},
+        )
+    return {"table": grid(heads, rows), "told": told_of}
+
+
+def decode(rates: tuple[DecodeAt, ...], tested: DecodeTest | None, words: Words) -> dict[str, Any] | None:
+    """Return how decode slows along the curve, and what that rests on; None where fewer than two rates are known."""
+    if not rates:
+        return None
+    heads = [
+        (words.say("Prompt tokens"), True),
+        (words.say("n (requests)"), True),
+        (words.say("Decode (tok/s)"), True),
+        (words.say("Against the shortest"), True),
+        (words.say("By the bytes read"), True),
+    ]
+    rows = [
+        (
+            words.number(one.tokens),
+            None if one.n is None else words.number(one.n),
+            noted(words.significant(one.tok_per_s), words.say("outlier"))
+            if one.outlier
+            else words.significant(one.tok_per_s),
+            signed(one.change_share, words),
+            None
+            if one.expected_share is None
+            else signed((one.expected_share.low + one.expected_share.high) / 2, words),
+        )
+        for one in rates
+    ]
+    first, last = rates[0], rates[-1]
+    values = {"short": words.number(first.tokens), "long": words.number(last.tokens)}
+    strong = {"change": signed(last.change_share, words)}
+    if last.expected_share is None:
+        message = mark("From %(short)s to %(long)s prompt tokens the decode rate changes by %(change)s.")
+    else:
+        message = mark(
+            "From %(short)s to %(long)s prompt tokens the decode rate changes by %(change)s. Each step reads the KV "
+            "cache of all tokens so far; those bytes alone would change it by %(expected)s."
+        )
+        values["expected"] = signed((last.expected_share.low + last.expected_share.high) / 2, words)
+    return {
+        "table": grid(heads, rows),
+        "told": Sentence(message, strong, values),
+        "rests": None if first.single and last.single else _two_medians(first, last, words),
+        "tested": None if tested is None else _tested(tested, words),
+    }
+
+
+def _two_medians(first: DecodeAt, last: DecodeAt, words: Words) -> str:
+    if first.n is None or last.n is None:
+        return words.say("That is two published medians; how many requests stand behind them is not known.")
+    return words.say(
+        "That is two medians, of %(short)s and of %(long)s requests, whose single values were not published: by them "
+        "alone the change cannot be tested.",
+        short=words.number(first.n),
+        long=words.number(last.n),
+    )
+
+
+def _tested(found: DecodeTest, words: Words) -> Sentence:
+    """Return whether single requests bear the change out."""
+    return Sentence(
+        mark(
+            "Single requests that can be compared: %(many)s after %(short)s tokens and %(more)s after %(long)s. There "
+            "the rate changes by %(change)s (%(test)s of no difference: p = %(p)s)."
+        ),
+        {"change": signed(found.tested.share, words)},
+        {
+            "many": words.number(found.tested.n[0]),
+            "more": words.number(found.tested.n[1]),
+            "short": words.number(found.short_tokens),
+            "long": words.number(found.long_tokens),
+            "test": words.say("exact test") if found.tested.exact else words.say("t test"),
+            "p": words.significant(found.tested.p_value, 1),
+        },
+    )
