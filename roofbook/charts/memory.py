@@ -15,16 +15,19 @@ from roofbook.words import Words
 _KV_COLOURS: Final = ("var(--chart-2)", "var(--chart-1)", "var(--chart-4)")
 """Of the KV types from the largest to the smallest."""
 
-_STEPS: Final = 40
-
 
 @dataclass(frozen=True)
 class Filling:
     """One KV type: what all is held before the first token, and what each token adds; bytes."""
 
     kv_type: str
-    fixed_bytes: float
+    fixed_bytes: Range
     token_bytes: float
+
+    def full_at(self, limit_bytes: Range) -> tuple[float, float]:
+        """Return at how many tokens a limit is reached: at least, and at most."""
+        low, high = limit_bytes.low - self.fixed_bytes.high, limit_bytes.high - self.fixed_bytes.low
+        return max(0.0, low) / self.token_bytes, max(0.0, high) / self.token_bytes
 
 
 @dataclass(frozen=True)
@@ -60,19 +63,20 @@ def filling_figure(
         name="filling",
         title=title,
         description=words.say(
-            "Line chart for %(model)s. Memory grows in a straight line with the tokens kept, steepest in %(steepest)s. "
+            "Chart for %(model)s. Memory grows in a straight line with the tokens kept, steepest in %(steepest)s. "
             "%(title)s.",
             model=model,
             steepest=max(fillings, key=lambda one: one.token_bytes).kv_type if fillings else "",
             title=title,
         ),
         caption=words.say(
-            "Each line starts at the weights and the reserve, which are there before the first token. "
-            "Where it meets a machine's limit, that machine is full."
+            "Each band starts at the weights and the reserve, which are there before the first token, and is as wide "
+            "as the reserve is uncertain. The dots are where it meets a machine's limit: full at the earliest, and at "
+            "the latest. What lies farther right stands in the table."
         ),
         legend=_filling_legend(words, fillings, walls),
         table=_filling_table(words, fillings, walls),
-        spec=alt.layer(*_wall_layers(walls, tokens, x, y), *_lines(fillings, tokens, top, x, y, words)).to_dict(),
+        spec=alt.layer(*_wall_layers(walls, tokens, x, y), *_bands(fillings, walls, tokens, x, y, words)).to_dict(),
     )
 
 
@@ -147,41 +151,60 @@ def _wall_layers(walls: Sequence[Wall], tokens: int, x: alt.X, y: alt.Y) -> list
     return layers
 
 
-def _lines(fillings: Sequence[Filling], tokens: int, top: float, x: alt.X, y: alt.Y, words: Words) -> list[alt.Chart]:
+def _bands(
+    fillings: Sequence[Filling], walls: Sequence[Wall], tokens: int, x: alt.X, y: alt.Y, words: Words
+) -> list[alt.Chart]:
     layers: list[alt.Chart] = []
     told = [
         ("kv_type", words.say("KV cache type")),
+        ("machine", words.say("Machine")),
         ("told_tokens", words.say("Tokens kept")),
         ("told_gib", words.say("Memory (GiB)")),
     ]
     for filling, hue in zip(fillings, _KV_COLOURS, strict=False):
-        ends = (top * GIB - filling.fixed_bytes) / filling.token_bytes
-        points: list[dict[str, Any]] = []
-        for step in range(_STEPS + 1):
-            at = min(tokens, ends) * step / _STEPS
-            gib = (filling.fixed_bytes + at * filling.token_bytes) / GIB
-            points.append(
-                {
-                    "tokens": at,
-                    "gib": gib,
-                    "kv_type": filling.kv_type,
-                    "told_tokens": words.number(at),
-                    "told_gib": words.significant(gib),
-                }
-            )
-        drawn = alt.Chart(alt.InlineData(values=points))
-        layers.append(drawn.mark_line(strokeWidth=2.5, clip=True).encode(x=x, y=y, stroke=alt.value(hue)))
+        ends = [
+            {"tokens": at, "low": edge.low / GIB, "gib": edge.high / GIB}
+            for at in (0, tokens)
+            for edge in [filling.fixed_bytes + at * filling.token_bytes]
+        ]
         layers.append(
-            drawn.mark_point(size=120, opacity=0, filled=True, clip=True).encode(
-                x=x, y=y, tooltip=[alt.Tooltip(field).type("nominal").title(title) for field, title in told]
+            alt.Chart(alt.InlineData(values=ends))
+            .mark_area(opacity=0.45, clip=True)
+            .encode(x=x, y=alt.Y("low").type("quantitative"), y2="gib", fill=alt.value(hue))
+        )
+        full = [point for wall in walls for point in _full(filling, wall, words) if point["tokens"] <= tokens]
+        layers.append(
+            alt.Chart(alt.InlineData(values=full))
+            .mark_point(size=45, opacity=1, filled=True, clip=True)
+            .encode(
+                x=x,
+                y=y,
+                fill=alt.value(hue),
+                tooltip=[alt.Tooltip(field).type("nominal").title(title) for field, title in told],
             )
         )
     return layers
 
 
+def _full(filling: Filling, wall: Wall, words: Words) -> list[dict[str, Any]]:
+    """Return where a machine is full, at the earliest and at the latest."""
+    limits = (wall.limit_bytes.low, wall.limit_bytes.high)
+    return [
+        {
+            "tokens": at,
+            "gib": limit / GIB,
+            "kv_type": filling.kv_type,
+            "machine": wall.machine,
+            "told_tokens": words.number(at),
+            "told_gib": words.significant(limit / GIB),
+        }
+        for at, limit in zip(filling.full_at(wall.limit_bytes), limits, strict=True)
+    ]
+
+
 def _filling_legend(words: Words, fillings: Sequence[Filling], walls: Sequence[Wall]) -> tuple[Key, ...]:
     keys = [
-        Key("line", hue, words.say("KV cache %(type)s", type=filling.kv_type))
+        Key("band", hue, words.say("KV cache %(type)s", type=filling.kv_type))
         for filling, hue in zip(fillings, _KV_COLOURS, strict=False)
     ]
     if walls:
@@ -204,8 +227,7 @@ def _filling_table(words: Words, fillings: Sequence[Filling], walls: Sequence[Wa
             filling.kv_type,
             filling.token_bytes,
             wall.machine,
-            max(0.0, wall.limit_bytes.low - filling.fixed_bytes) / filling.token_bytes,
-            max(0.0, wall.limit_bytes.high - filling.fixed_bytes) / filling.token_bytes,
+            *filling.full_at(wall.limit_bytes),
         )
         for filling in fillings
         for wall in walls

@@ -100,10 +100,10 @@ def _filling(
 ) -> Any:  # fmt: skip
     shape = model.quantized(QUANTIZATION)
     held = shape.tensors.file_bytes or weights(shape).total_bytes.high
-    fixed = held + (RESERVE_BYTES.low + RESERVE_BYTES.high) / 2
+    fixed = RESERVE_BYTES + held
     fillings = tuple(Filling(kv_type, fixed, token_bytes(shape, kv_type).high) for kv_type in _LINES)
     walls = tuple(Wall(name_of(one), limit) for one in machines if (limit := usable(one.machine, world)) is not None)
-    farthest = max((wall.limit_bytes.high for wall in walls), default=0.0) - fixed
+    farthest = max((wall.limit_bytes.high for wall in walls), default=0.0) - fixed.low
     return figures.draw(
         filling_figure,
         words,
