@@ -14,7 +14,8 @@ from typing import Final
 
 from collect import host, server
 from collect.doctor import examine
-from collect.run import Order, collect, describe_host
+from collect.hardware import describe_host
+from collect.run import Order, collect
 from collect.screen import Screen
 from collect.tell import Tell
 from roofbook.errors import EngineError, ModelError, RoofbookError, ServerError, WriteError

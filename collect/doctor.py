@@ -8,11 +8,12 @@ from collect import host
 from collect.doubts import in_words
 from collect.fit import Fit, fit, machine_of, model_of
 from collect.forecast import Forecast, at_least, forecast, probe
+from collect.hardware import FILE_ENDING, engine_log, hardware, read_host
 from collect.host.facts import HostFacts
 from collect.plan import Plan, load_plan
 from collect.plan.resolve import resolve
 from collect.reach import Reached, reach
-from collect.run import EXIT_MEASURED, EXIT_WITH_FAILURES, engine_log
+from collect.run import EXIT_MEASURED, EXIT_WITH_FAILURES
 from collect.schedule import Block, schedule
 from collect.spoilers import FAR_MS, look, round_trip_ms, spoilers
 from collect.tell import Tell
@@ -43,10 +44,14 @@ def examine(plan_path: Path, places: Places, tell: Tell) -> int:
         blocks = schedule(resolved, seed)
         tell.schedule(plan, blocks)
         facts, here = load_facts(places.facts), host.this_host()
+        whose = here if reached.facts.host_is_server else None
+        if plan.machine.endswith(FILE_ENDING):
+            whose = read_host(plan_path, plan).facts
         impossible = _misfits(reached, blocks, tell)
-        impossible += _memory(resolved, reached, here, facts, tell)
-        impossible += _time(resolved, reached, blocks, here, facts, tell)
-        _surroundings(plan, reached, here, tell)
+        impossible += _memory(resolved, reached, whose, facts, tell)
+        impossible += _time(resolved, reached, blocks, whose, facts, tell)
+        tell.hardware(hardware(plan, plan_path, places, reached), here=reached.facts.host_is_server)
+        _surroundings(reached, here, tell)
         _settings(plan, reached, tell)
     if not impossible:
         tell.line(tell.words.say("Nothing stands in the way"))
@@ -66,13 +71,13 @@ def _misfits(reached: Reached, blocks: Sequence[Block], tell: Tell) -> int:
     return misfits
 
 
-def _memory(plan: Plan, reached: Reached, here: HostFacts, facts: Facts, tell: Tell) -> int:
-    model, machine = model_of(reached, facts), machine_of(plan, reached, here, facts)
+def _memory(plan: Plan, reached: Reached, whose: HostFacts | None, facts: Facts, tell: Tell) -> int:
+    model, machine = model_of(reached, facts), machine_of(plan, whose, facts)
     if model is None or machine is None:
         tell.line(tell.words.say("Memory: cannot be told, because the model's shape or the machine is not known"))
         return 0
     try:
-        found = fit(plan, reached, model, machine, here, facts)
+        found = fit(plan, reached, model, machine, whose, facts)
     except EstimateError as problem:
         tell.problem(problem)
         return 0
@@ -114,7 +119,7 @@ def _gib(value: Range, words: Words) -> str:
 
 
 def _time(
-    plan: Plan, reached: Reached, blocks: Sequence[Block], here: HostFacts, facts: Facts, tell: Tell
+    plan: Plan, reached: Reached, blocks: Sequence[Block], whose: HostFacts | None, facts: Facts, tell: Tell
 ) -> int:  # fmt: skip
     say = tell.words.say
     tell.line(say("Sending two short requests to see how fast it is"))
@@ -126,7 +131,7 @@ def _time(
                 status=failed[-1]["status"], error=failed[-1].get("error", "")).rstrip()
         )  # fmt: skip
     found = None if failed else forecast(pace, blocks)
-    model, machine = model_of(reached, facts), machine_of(plan, reached, here, facts)
+    model, machine = model_of(reached, facts), machine_of(plan, whose, facts)
     if found is None and model is not None and machine is not None:
         found = at_least(model, machine, blocks)
     if found is not None:
@@ -167,7 +172,7 @@ def _time_outs(found: Forecast, plan: Plan, tell: Tell) -> None:
         )
 
 
-def _surroundings(plan: Plan, reached: Reached, here: HostFacts, tell: Tell) -> None:
+def _surroundings(reached: Reached, here: HostFacts, tell: Tell) -> None:
     """Say what will spoil the numbers: of this machine where it is the server's, of the way there where it is not."""
     say, words = tell.words.say, tell.words
     if not reached.facts.host_is_server:
@@ -179,8 +184,6 @@ def _surroundings(plan: Plan, reached: Reached, here: HostFacts, tell: Tell) -> 
             )  # fmt: skip
             if trip > FAR_MS:
                 tell.line("! " + say("That is far: measure on the server's machine, or on the same switch"))
-        if plan.machine == "this":
-            tell.other_machine()
     for text in spoilers(look(here), words):
         tell.line("! " + text)
 

@@ -51,9 +51,9 @@ def model_of(reached: Reached, facts: Facts) -> Model | None:
     return found.model.quantized(quantization) if quantization else found.model.shape
 
 
-def machine_of(plan: Plan, reached: Reached, host: HostFacts, facts: Facts) -> Machine | None:
-    """Return the server's machine: this one, else what the plan names; None where nobody said."""
-    if reached.facts.host_is_server:
+def machine_of(plan: Plan, host: HostFacts | None, facts: Facts) -> Machine | None:
+    """Return the server's machine: *host* where its facts are known, else what the plan names; None: nobody said."""
+    if host is not None:
         return host.machine(facts)
     try:
         return None if plan.machine == "this" else facts.machine(plan.machine).machine
@@ -61,7 +61,7 @@ def machine_of(plan: Plan, reached: Reached, host: HostFacts, facts: Facts) -> M
         return None
 
 
-def fit(plan: Plan, reached: Reached, model: Model, machine: Machine, host: HostFacts, facts: Facts) -> Fit:
+def fit(plan: Plan, reached: Reached, model: Model, machine: Machine, host: HostFacts | None, facts: Facts) -> Fit:
     """Return the budget of what the server holds while *plan* is measured.
 
     Raises EstimateError where the model's or the machine's sizes are not known.
@@ -76,7 +76,7 @@ def fit(plan: Plan, reached: Reached, model: Model, machine: Machine, host: Host
         context = max([*contexts, server.context_limit_tokens or 0]) or plan.longest_tokens
     else:
         context = server.context_limit_tokens or plan.longest_tokens
-    macos = host.macos if server.host_is_server else None
+    macos = None if host is None else host.macos
     return Fit(
         _weights(model),
         cache_bytes(model, context, server.kv_cache_type, sequences=sequences, cells=cells),

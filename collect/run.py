@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import importlib.metadata
-import os
 import random
 import secrets
 import shlex
@@ -18,6 +17,7 @@ from typing import Any, Final
 from collect import host
 from collect.dispatch import dispatch_of
 from collect.doubts import Find, finder
+from collect.hardware import engine_log, hardware
 from collect.journal import Journal, left_over, new_run_id, plan_of
 from collect.measure import Measurement, finished_keys
 from collect.plan import Plan, load_plan
@@ -81,15 +81,14 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
         reached = opened.enter_context(reach(plan, engine_log=engine_log(places)))
         tell.reached(reached)
         tell.ignored_options(plan, reached.api_name)
-        if plan.machine == "this" and not reached.facts.host_is_server:
-            tell.other_machine()
-        now = describe_host(places, reached)
+        whose = hardware(plan, order.plan, places, reached)
+        tell.hardware(whose, here=reached.facts.host_is_server)
         if journal is None:
-            journal = opened.enter_context(_begun(plan, reached, measured, now, tell))
+            journal = opened.enter_context(_begun(plan, reached, measured, whose.host, tell))
         else:
             check_plan(plan, journal, api=reached.api.name)
-            tell.changes(changed(journal.facts, journal.rows, server=reached.facts.as_json(), host=now))
-        return _run(order, plan, reached, journal, measured, places, now["machine"], tell)
+            tell.changes(changed(journal.facts, journal.rows, server=reached.facts.as_json(), host=whose.host))
+        return _run(order, plan, reached, journal, measured, places, whose.id, tell)
 
 
 def _mention_left_over(order: Order, plan: Plan, measured: Path, tell: Tell) -> None:
@@ -101,8 +100,8 @@ def _mention_left_over(order: Order, plan: Plan, measured: Path, tell: Tell) -> 
 
 
 def _begun(plan: Plan, reached: Reached, measured: Path, described: dict[str, Any], tell: Tell) -> Journal:
-    """Return the journal of a new run on this machine, which is *described*."""
-    if reached.facts.host_is_server:
+    """Return the journal of a new run on the machine that is *described*."""
+    if reached.facts.host_is_server and "ceilings" not in described:
         tell.line(tell.words.say("Measuring what this machine's memory and processor can do"))
         described = {**described, "ceilings": asdict(host.measure_ceilings())}
     seed = secrets.randbits(31) if plan.run.seed is None else plan.run.seed
@@ -117,15 +116,15 @@ def _begun(plan: Plan, reached: Reached, measured: Path, described: dict[str, An
 
 
 def _run(
-    order: Order, plan: Plan, reached: Reached, journal: Journal, measured: Path, places: Places, here: str, tell: Tell
-) -> int:
-    """Measure what is left of the plan and close the run; *here* is this machine's id."""
+    order: Order, plan: Plan, reached: Reached, journal: Journal, measured: Path, places: Places, machine: str | None,
+    tell: Tell,
+) -> int:  # fmt: skip
+    """Measure what is left of the plan on *machine* and close the run."""
     blocks = blocks_of(plan, journal, api=reached.api.name)
     with StopSignals() as signals, host.KeepAwake(), sample_log(journal, measured) as samples:
         done = finished_keys(journal.rows)
         tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units], _find(journal, places))
-        hardware = _machine(plan, reached, here)
-        problem = _measured(blocks, reached, journal, hardware, samples, signals, tell)
+        problem = _measured(blocks, reached, journal, machine, samples, signals, tell)
         return _closed(order, plan, blocks, journal, measured, samples, problem, signals, tell)
 
 
@@ -140,20 +139,6 @@ def _completed(order: Order, plan: Plan, journal: Journal, measured: Path, place
 
 def _find(journal: Journal, places: Places) -> Find:
     return finder(load_facts(places.facts), lambda: journal.facts)
-
-
-def engine_log(places: Places) -> Path:
-    """Return where the embedded engine of this process writes its log."""
-    return places.root / ".cache" / f"engine-{os.getpid()}.log"
-
-
-def describe_host(places: Places, reached: Reached | None = None) -> dict[str, Any]:
-    """Return what this machine is, as JSON that may be published; the engine's log knows the limit of a Mac's GPU."""
-    log = None if reached is None or reached.engine is None else reached.engine.log
-    machine = host.this_host(
-        engine_log=log.read_text("utf-8", "replace") if log is not None and log.is_file() else None
-    )
-    return {**machine.as_json(), "machine": machine.machine_id(load_facts(places.facts))}
 
 
 def _measured(
@@ -233,13 +218,6 @@ def _closed(
     journal.remove()
     tell.written(path)
     return EXIT_WITH_FAILURES if failures(rows) else EXIT_MEASURED
-
-
-def _machine(plan: Plan, reached: Reached, here: str) -> str | None:
-    """Return whose hardware is measured: what the plan says, else this machine where the server runs on it."""
-    if plan.machine != "this":
-        return plan.machine
-    return here if reached.facts.host_is_server else None
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from collect.doubts import Doubts, Find, in_words, summary
+from collect.hardware import Hardware
 from collect.pace import Pace
 from collect.plan import Plan, PlanFaults
 from collect.reach import Reached
@@ -95,14 +96,24 @@ class Tell:
                 )
             )
 
-    def other_machine(self) -> None:
-        """Say that the server's machine is not known."""
-        self.line(
-            self.words.say(
-                "The server is another machine, and nobody told which: name it under 'machine' in the plan, else it "
-                "stays unknown"
+    def hardware(self, whose: Hardware, *, here: bool | None) -> None:
+        """Say where the machine's name cannot be right, or is not known; *here*: the server runs on this machine."""
+        if whose.id is None:
+            self.line(
+                self.words.say(
+                    "The server is another machine, and nobody told which: it stays unknown. Name it under 'machine' "
+                    "in the plan; or run python -m collect facts > server.json there, put that file beside the plan "
+                    "and write machine: server.json"
+                )
             )
-        )
+        elif here and whose.id != whose.host.get("machine"):
+            self.line(
+                "! " + self.words.say(
+                    "The plan names the machine %(named)s, but this one is %(here)s: write machine: this, unless you "
+                    "know better",
+                    named=whose.id, here=whose.host.get("machine"),
+                )
+            )  # fmt: skip
 
     def left_over(self, run_id: str, command: str) -> None:
         """Mention a run that was stopped before its end."""

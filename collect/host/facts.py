@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import psutil
 
+from collect.fields import at, count, objects, positive, text
 from collect.host import linux, macos, nvidia
 from collect.host.command import output
 from collect.scrub import Scrubber, of_this_process
@@ -73,6 +74,25 @@ class HostFacts:
         """Return the facts as a JSON object; every text in it has passed the scrubber."""
         return (scrubber or of_this_process()).json(asdict(self))
 
+    @classmethod
+    def from_json(cls, value: object) -> "HostFacts | None":
+        """Return what `as_json` gave; None where it does not say which system and which processor or GPU it is."""
+        cards = [
+            Gpu(name, positive(one, "memory_bytes"), positive(one, "cores"), text(one, "driver"))
+            for one in objects(value, "gpus")
+            if (name := text(one, "name"))
+        ]
+        system, chip = text(value, "os"), text(value, "chip")
+        if system is None or (chip is None and not cards):
+            return None
+        return cls(
+            chip=chip, cores=positive(value, "cores"), memory_bytes=positive(value, "memory_bytes"), os=system,
+            os_version=text(value, "os_version") or "", gpus=tuple(cards), model=text(value, "model"),
+            virtual=_truth(value, "virtual"), gpu_limit_bytes=positive(value, "gpu_limit_bytes"),
+            wired_limit_mib=count(value, "wired_limit_mib"), low_power_mode=_truth(value, "low_power_mode"),
+            governor=text(value, "governor"),
+        )  # fmt: skip
+
     @property
     def _pool_bytes(self) -> int | None:
         """The memory that weights and cache share: the card's, where there is a card."""
@@ -130,6 +150,11 @@ def _mac(engine_log: str | None) -> HostFacts:
         wired_limit_mib=macos.whole(values, "iogpu.wired_limit_mb"),
         low_power_mode=macos.parse_low_power(output("pmset", "-g")),
     )
+
+
+def _truth(value: object, name: str) -> bool | None:
+    found = at(value, name)
+    return found if isinstance(found, bool) else None
 
 
 def _machine(facts: HostFacts, catalogue: Facts) -> MachineFact | None:

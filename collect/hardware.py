@@ -1,0 +1,88 @@
+"""Whose hardware is measured: this machine, the one that a plan names, or one that described itself in a file."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from collect import host
+from collect.fields import at
+from collect.host import HostFacts
+from collect.plan import Plan
+from collect.reach import Reached
+from collect.scrub import of_this_process
+from roofbook.errors import ReaderError
+from roofbook.facts import load_facts
+from roofbook.places import Places
+
+FILE_ENDING: Final = ".json"
+"""A plan's machine that ends so is a file beside the plan: what `python -m collect facts` printed there."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A run's machine: the *id* that its rows carry (None: nobody told), and the *host* that the run keeps."""
+
+    id: str | None
+    host: dict[str, Any]
+
+
+def hardware(plan: Plan, plan_path: Path, places: Places, reached: Reached) -> Hardware:
+    """Return the machine that *plan* is measured on, as far as this machine, the plan or a file tells it.
+
+    Raises ReaderError where the plan names a file that describes no machine.
+    """
+    if plan.machine.endswith(FILE_ENDING):
+        told = read_host(plan_path, plan)
+        described = {**told.facts.as_json(), "machine": told.facts.machine_id(load_facts(places.facts))}
+        return Hardware(described["machine"], described | told.ceilings)
+    here = describe_host(places, reached)
+    if plan.machine != "this":
+        return Hardware(plan.machine, here)
+    return Hardware(here["machine"] if reached.facts.host_is_server else None, here)
+
+
+def describe_host(places: Places, reached: Reached | None = None) -> dict[str, Any]:
+    """Return what this machine is, as JSON that may be published; the engine's log knows the limit of a Mac's GPU."""
+    log = None if reached is None or reached.engine is None else reached.engine.log
+    machine = host.this_host(
+        engine_log=log.read_text("utf-8", "replace") if log is not None and log.is_file() else None
+    )
+    return {**machine.as_json(), "machine": machine.machine_id(load_facts(places.facts))}
+
+
+@dataclass(frozen=True)
+class ReadHost:
+    """What a machine said of itself; *ceilings* is empty where it measured none, else as the run keeps them."""
+
+    facts: HostFacts
+    ceilings: dict[str, Any]
+
+
+def read_host(plan_path: Path, plan: Plan) -> ReadHost:
+    """Return what the machine of *plan* said of itself in the file beside it.
+
+    Raises ReaderError where that file cannot be read or describes no machine.
+    """
+    path = plan_path.parent / plan.machine
+    try:
+        value: object = json.loads(path.read_bytes())
+    except OSError as problem:
+        raise ReaderError("Cannot read %(file)s: %(problem)s", file=path.name, problem=problem.strerror) from problem
+    except (ValueError, RecursionError) as problem:
+        raise ReaderError("%(file)s is not JSON: %(problem)s", file=path.name, problem=problem) from problem
+    clean: object = of_this_process().json(value)
+    facts = HostFacts.from_json(clean)
+    if facts is None:
+        raise ReaderError(
+            "%(file)s does not say what a machine is. Print it there: python -m collect facts > %(file)s",
+            file=path.name,
+        )
+    ceilings = at(clean, "ceilings")
+    return ReadHost(facts, {"ceilings": cast("dict[str, Any]", ceilings)} if isinstance(ceilings, dict) else {})
+
+
+def engine_log(places: Places) -> Path:
+    """Return where the embedded engine of this process writes its log."""
+    return places.root / ".cache" / f"engine-{os.getpid()}.log"
