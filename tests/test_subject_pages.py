@@ -512,6 +512,19 @@ def test_what_is_missing_is_said(view: MakeView, case: str, name: str, said: str
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(2)) **b** `c` {{ 7*7 }} | \"q' #"
 
 
+def test_long_names_of_a_users_experiments_are_told_apart_on_the_axis(view: MakeView) -> None:
+    """Sixty signs that differ at their ends: short on the axis, whole in the tooltip and the table."""
+    names = ["prefill-curve-on-the-quiet-machine-in-the-evening-" + end for end in ("warm-start", "cold-start")]
+    made = view([row(512, experiment=name, point=name) for name in names for _ in range(3)])
+    (drawn,) = (one for one in figures(made) if one.figure.name == "rows")
+
+    marks = next(iter(drawn.figure.spec["datasets"].values()))
+    assert {one["experiment"] for one in marks} == set(names)
+    assert len({one["label"] for one in marks}) == 2
+    assert max(len(one["label"]) for one in marks) < 30
+    assert {line[1] for line in drawn.figure.table.rows} == set(names)
+
+
 def test_names_with_markup_are_text_everywhere(view: MakeView) -> None:
     """In model, experiment, error and version: no tag, no link, no emphasis, no template of it comes alive."""
     made = view(

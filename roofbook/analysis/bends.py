@@ -25,8 +25,6 @@ class Bend:
     """How much more than its arithmetic the quadratic term of a prefill costs, in units of the linear one."""
 
     machine: str
-    chip: str
-    vendor: str | None
     model: str
     quantization: str | None
     source: str | None
@@ -69,18 +67,15 @@ def bend_excess(law: Fit, model: Model) -> Interval | None:
 def measured_bend(curve: Curve, model: Model, machine: Machine) -> Bend | None:
     """Return a subject's bend by the same law as the published ones; None where it cannot be fitted or compared."""
     law = curve.candidate((1, 2))
-    if law is None or machine.chip is None or len(curve.lengths) < LENGTHS_FOR_A_BEND:
+    if law is None or len(curve.lengths) < LENGTHS_FOR_A_BEND:
         return None
     lengths = [round(length.tokens) for length in curve.lengths]
     found = _bend(lengths, [length.prefill_ms for length in curve.lengths], law.fit, model)
     if found is None:
         return None
     growth, excess, worst = found
-    chip = machine.chip
-    return Bend(
-        machine.name or machine.id, chip.name or chip.id, chip.vendor, model.id, model.tensors.quantization, None,
-        tuple(lengths), growth, excess, worst,
-    )  # fmt: skip
+    name = machine.name or machine.id
+    return Bend(name, model.id, model.tensors.quantization, None, tuple(lengths), growth, excess, worst)
 
 
 def _published_bend(runs: list[PublishedRun]) -> Bend | None:
@@ -92,7 +87,7 @@ def _published_bend(runs: list[PublishedRun]) -> Bend | None:
     )
     lengths = [tokens for tokens, _ in points]
     in_doubt = any(doubted(run, "prefill") for run in runs)
-    if in_doubt or first.shape is None or first.chip is None or len(set(lengths)) < LENGTHS_FOR_A_BEND:
+    if in_doubt or first.shape is None or len(set(lengths)) < LENGTHS_FOR_A_BEND:
         return None
     if lengths[-1] < REACH_FOR_A_BEND * lengths[0]:
         return None
@@ -101,10 +96,7 @@ def _published_bend(runs: list[PublishedRun]) -> Bend | None:
     if found is None:
         return None
     growth, excess, worst = found
-    return Bend(
-        first.machine, first.chip.name or first.chip.id, first.chip.vendor, first.model, first.quantization,
-        first.source, tuple(lengths), growth, excess, worst,
-    )  # fmt: skip
+    return Bend(first.machine, first.model, first.quantization, first.source, tuple(lengths), growth, excess, worst)
 
 
 def _bend(

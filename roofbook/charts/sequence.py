@@ -8,6 +8,7 @@ import altair as alt
 
 from roofbook.charts.figure import MAX_ROWS, Column, Figure, Key, Table
 from roofbook.charts.style import MUTED, PAPER, subject_colour
+from roofbook.charts.thin import short_names
 from roofbook.words import Words
 
 Standing = Literal["counts", "doubted", "failed", "aside"]
@@ -29,13 +30,13 @@ class Sent:
 
 def sequence_figure(*, words: Words, title: str, sent: Sequence[Sent], colour: int) -> Figure:
     """Return one mark a row, experiment by experiment, from the first to the last; at most SHOWN_AT_MOST of them."""
-    marks = [_mark(one, words) for one in sent[:SHOWN_AT_MOST]]
-    experiments = list(dict.fromkeys(one.experiment for one in sent))
+    experiments = short_names([one.experiment for one in sent])
+    marks = [_mark(one, experiments[one.experiment], words) for one in sent[:SHOWN_AT_MOST]]
     x = alt.X("place").type("quantitative").title(words.say("Row, in the order of sending"))
     x = x.scale(nice=False, domain=[-0.6, max((one.place for one in sent), default=0) + 0.6])
     x = x.axis(format=",~r", tickCount=8, tickMinStep=1)
-    y = alt.Y("experiment").type("nominal").sort(experiments).title(words.say("Experiment"))
-    y = y.axis(labelLimit=150).scale(padding=0.5)
+    y = alt.Y("label").type("nominal").sort(list(experiments.values())).title(words.say("Experiment"))
+    y = y.axis(labelLimit=200).scale(padding=0.5)
     return Figure(
         name="rows",
         title=title,
@@ -51,9 +52,10 @@ def sequence_figure(*, words: Words, title: str, sent: Sequence[Sent], colour: i
     )
 
 
-def _mark(one: Sent, words: Words) -> dict[str, Any]:
+def _mark(one: Sent, label: str, words: Words) -> dict[str, Any]:
     return {
         "place": one.place,
+        "label": label,
         "experiment": one.experiment,
         "standing": one.standing,
         "told_place": words.number(one.place),

@@ -148,3 +148,23 @@ def test_claims_about_an_unknown_machine_are_not_judged(make: Make, published: l
     pages = make(read_runs(tmp_path), "ko")
     assert pages["claims.md"].drawn == pages["next.md"].drawn == ()
     assert len(pages["reference.md"].drawn) == 3
+
+
+def test_a_machine_that_describes_itself_is_known_on_these_pages(make: Make, facts: Facts, tmp_path: Path) -> None:
+    """No catalogue has it: its run says what it is, and it stands among the machines whose curve bends."""
+    rows = [
+        {"kind": "prefill_curve", "experiment": "curve", "phase": "measured", "status": "ok", "prompt_tokens": tokens,
+         "prompt_tokens_wanted": tokens, "server_prefill_ms": 5.0 * tokens + 1e-4 * tokens**2, "order_index": tokens,
+         "ttft_ms": 5.0 * tokens + 1e-4 * tokens**2 + 100, "machine": "nobodys-box", "model": "llama3.1:8b",
+         "quantization": "Q4_K_M", "run_id": "own"}
+        for tokens in (128, 512, 1024, 2048, 4096, 8192)
+    ]  # fmt: skip
+    host = {"machine": "nobodys-box", "memory_bytes": 64 * 2**30}
+    write_run(tmp_path, rows, RunFacts("own", host=host))
+    (one,) = World(facts, read_runs(tmp_path), subject_views(read_runs(tmp_path), facts)).measured
+    assert one.machine is not None
+    assert one.machine.memory_bytes == 64 * 2**30
+    (bends,) = (
+        drawn for drawn in make(read_runs(tmp_path), "en")["reference.md"].drawn if drawn.figure.name == "bends"
+    )
+    assert [row[1] for row in bends.figure.table.rows if row[0] == "this site"] == ["nobodys-box"]

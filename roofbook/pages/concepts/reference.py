@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from roofbook.charts.bends import NamedBend, bends_figure
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.prefill_shares import GroupedPrefill, prefill_share_figure
 from roofbook.charts.reference import MeasuredStand, UsualLaw, decode_share_figure
+from roofbook.charts.thin import short_names
 from roofbook.pages.concepts import reference_tables as told
 from roofbook.pages.concepts.grid import percent
 from roofbook.pages.concepts.world import World
@@ -145,7 +147,8 @@ def _own_bends(world: World) -> list[NamedBend]:
             bend = measured_bend(one.curve, one.model, one.machine)
         if bend is not None:
             found.append(NamedBend(_short(bend.machine), bend, one.view.colour))
-    return found
+    labels = short_names([one.name for one in found])
+    return [replace(one, name=labels[one.name]) for one in found]
 
 
 def _commonest(bent: Iterable[Bend]) -> tuple[str, str | None] | None:

@@ -14,7 +14,6 @@ from roofbook.facts import Facts, MachineFact
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Run
 from roofbook.theory.shapes import Machine, Model
-from roofbook.validity import known_of
 
 ROOMY_MACHINE: Final = "mac-mini-m4-32gb"
 FAST_MACHINE: Final = "desktop-rtx-4060-ti-8gb"
@@ -23,7 +22,7 @@ FAST_MACHINE: Final = "desktop-rtx-4060-ti-8gb"
 
 @dataclass(frozen=True)
 class Measured:
-    """A subject with its prefill curve and its points; model and machine where the catalogue knows them."""
+    """A subject with its prefill curve and its points; model and machine where the catalogue or a run knows them."""
 
     view: SubjectView
     curve: Curve
@@ -77,12 +76,10 @@ class World:
         return self.facts.machines.get(name)
 
     def _measured(self, view: SubjectView) -> Measured:
-        subject = view.subject
-        known = known_of(subject.records, self.facts)
         return Measured(
             view=view,
-            curve=curve_of(subject, view.found),
+            curve=curve_of(view.subject, view.found),
             points=tuple(view.points),
-            model=known.models.get((subject.model, subject.quantization)),
-            machine=known.machines.get(subject.machine),
+            model=view.equipment.model,
+            machine=view.equipment.machine,
         )
