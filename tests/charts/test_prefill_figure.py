@@ -45,7 +45,8 @@ def test_the_title_says_the_message(published: Curve, english: Words, korean: Wo
         "Prefill grows faster than the prompt: at 8,016 tokens each token took 39 % longer than at 205"
     )
     assert figure(korean, published).title == (
-        "프리필 시간은 프롬프트 길이보다 빨리 늘어납니다: 8,016토큰일 때 토큰 하나에 걸린 시간이 205토큰일 때보다 39% 길었습니다"
+        "프리필 시간은 프롬프트 길이보다 빨리 늘어납니다: "
+        "8,016토큰일 때 토큰 하나에 걸린 시간이 205토큰일 때보다 39% 길었습니다"
     )
 
 
