@@ -42,7 +42,7 @@ async def ask(sender: Sender, *, timeout_s: float = 10, fresh: bool = True) -> s
 @pytest.mark.parametrize("at_once", [21, 101])
 def test_b15_as_many_at_once_as_wanted(at_once: int) -> None:
     """One above the usual pools' limits of 20 and 100: the server has all of them at the same time."""
-    with Oracle(always(stream([600, 601], [chunk("a"), FINISH]))) as oracle:
+    with Oracle(always(stream([1000, 1001], [chunk("a"), FINISH]))) as oracle:
 
         async def all_at_once() -> list[Exchange]:
             senders = [Sender(Target(oracle.url), LoopWatch()) for _ in range(at_once)]

@@ -5,6 +5,7 @@
 Each run is killed and taken up until it is finished. Every fourth kill strikes inside the writing of a row or of
 the parquet file (see doomed.py), the others at any moment. One request may be in the air at a kill: the server has
 answered it, and it is not on the disk yet; that is counted, it must have been the last, and it is sent again.
+The last line is the verdict; the exit code is 0 where it is good, else 1.
 """
 
 import argparse
@@ -76,6 +77,7 @@ class Verdict:
         for name in ("lost", "repeated", "skipped", "torn"):
             found: list[str] = getattr(self, name)
             yield f"{name} {len(found)}" + "".join(f"\n  {one}" for one in found)
+        yield "GOOD: nothing lost, repeated, skipped or torn" if self.good else "BAD: see above"
 
 
 def kill_until_finished(folder: Path, kills: int, source: random.Random, verdict: Verdict) -> None:
