@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from roofbook.record import Row
@@ -16,7 +15,7 @@ def records(rows: pd.DataFrame) -> list[Row]:
     A row without an ``order_index`` gets its position.
     """
     names = [str(name) for name in rows.columns]
-    columns = [_known(rows[name]) for name in names]
+    columns = [[_known(value) for value in rows[name].tolist()] for name in names]
     plain: list[Row] = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
     for position, row in enumerate(plain):
         if row.get("order_index") is None:
@@ -24,17 +23,10 @@ def records(rows: pd.DataFrame) -> list[Row]:
     return plain
 
 
-def _known(column: "pd.Series[Any]") -> list[Any]:
-    """Return a column's values as Python's own, whole columns at a time: a run may have 100,000 rows."""
-    unknown = column.isna().to_numpy()
-    if unknown.all():
-        return [None] * len(column)
-    values = column.to_numpy(dtype=object)
-    if pd.api.types.is_float_dtype(column.dtype):
-        unknown = unknown | ~np.isfinite(column.to_numpy(dtype=float, na_value=math.nan))
-    elif column.dtype == object:
-        unknown = unknown | [isinstance(value, float) and not math.isfinite(value) for value in values]
-    return np.where(unknown, None, values).tolist()
+def _known(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_judged(row: Row) -> bool:
