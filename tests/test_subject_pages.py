@@ -211,6 +211,28 @@ def test_medians_have_exact_intervals_and_printed_medians_have_none(published: S
     assert table["same-prompt in doubt", "3,473"] == ["–", "–", "–", "–", "–"]
 
 
+def test_many_at_once_have_their_throughput_beside_each_ones_rate(view: MakeView) -> None:
+    """400 tokens in 30 s are 13.3 a second; from 0 to 20 s two are in flight, 350 tokens, 17.5 a second."""
+    level = {"kind": "concurrency", "experiment": "load", "point": "c2", "concurrency": 2, "parallel_slots": 2}
+    spans = [(0, 10), (0, 10), (10, 20), (10, 30)]
+    rows = [
+        row(
+            512, **level, sent_at_ms=1000.0 * start, e2e_ms=1000.0 * (end - start), output_tokens=100, ttft_ms=0.0,
+            last_token_ms=1000.0 * (end - start), output_tokens_wanted=100, server_prefill_ms=None,
+        )
+        for start, end in spans
+    ]  # fmt: skip
+    (line,) = cells(markdown(view(rows), "speed"), "Throughput by the number of requests at once")[1:]
+
+    # 99 pauses in 10 s are 9.9 a second; 99 in 20 s the last one's.
+    assert line == ["2", "512", "4", "0", "0", "13.3 over 30 s", "17.5 over 20 s", "9.90"]
+
+
+def test_one_at_a_time_has_no_throughput(published: SubjectView) -> None:
+    """The published day never had two requests in flight."""
+    assert "Throughput by the number" not in markdown(published, "speed")
+
+
 def test_p99_is_not_shown_for_five_requests(published: SubjectView) -> None:
     """95 more: at 3,644.6 ms each 5.8 minutes, at 21,400.4 ms each 34 minutes."""
     assert cells(markdown(published, "speed"), "P50 and P99 of the time to the first token")[1:] == [

@@ -11,7 +11,7 @@ from roofbook.analysis.traps import readings, traps
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.roofline import roofline_figure
 from roofbook.charts.traps import traps_figure
-from roofbook.pages import speed_tables
+from roofbook.pages import speed_levels, speed_tables
 from roofbook.pages.concepts.grid import percent
 from roofbook.pages.doubts import by_kind
 from roofbook.pages.row_table import SHOWN_ROWS, in_order, row_table
@@ -58,6 +58,7 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "drawn": _figures(study, words, figures),
         "verdicts": speed_tables.verdicts(study, words),
         "points": speed_tables.medians(study, words),
+        "levels": speed_levels.levels(study, words),
         "tails": speed_tables.tails(study, words),
         "traps": speed_tables.fallen(fell, words),
         "ceilings": speed_tables.shares_by_point(study, words),
