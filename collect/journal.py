@@ -234,6 +234,11 @@ def left_over(measured: Path) -> list[str]:
     return [path.stem for path in sorted((measured / FOLDER).glob("*.jsonl")) if _is_left(path)]
 
 
+def being_measured(measured: Path) -> list[str]:
+    """Return the ids of the runs that a collector measures right now."""
+    return [path.stem for path in sorted((measured / FOLDER).glob("*.jsonl")) if _is_held(path)]
+
+
 def _path(measured: Path, run_id: str) -> Path:
     if Path(run_id).name != run_id or run_id.startswith("."):
         raise UsageError("%(run_id)s is not the id of a run", run_id=run_id)
@@ -247,6 +252,17 @@ def _is_left(path: Path) -> bool:
             return file.readline().endswith(b"\n")
     except OSError:
         return False
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 @contextlib.contextmanager

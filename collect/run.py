@@ -18,7 +18,7 @@ from collect import host
 from collect.dispatch import dispatch_of
 from collect.doubts import Find, finder
 from collect.hardware import engine_log, hardware
-from collect.journal import Journal, left_over, new_run_id, plan_of
+from collect.journal import Journal, being_measured, left_over, new_run_id, plan_of
 from collect.measure import Measurement, finished_keys
 from collect.plan import Plan, load_plan
 from collect.plan.resolve import resolve
@@ -70,6 +70,8 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     if order.dry_run:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
         return EXIT_MEASURED
+    for run_id in being_measured(measured):
+        tell.another_collector(run_id)
     if order.resume is None:
         _mention_left_over(order, plan, measured, tell)
     with contextlib.ExitStack() as opened:

@@ -115,6 +115,16 @@ class Tell:
                 )
             )  # fmt: skip
 
+    def another_collector(self, run_id: str) -> None:
+        """Warn that somebody measures at the same time."""
+        self.line(
+            "! " + self.words.say(
+                "Another collector is measuring %(run_id)s right now. Nothing of either is lost, but they disturb each "
+                "other's times: wait for its end, unless it measures another machine",
+                run_id=run_id,
+            )
+        )  # fmt: skip
+
     def left_over(self, run_id: str, command: str) -> None:
         """Mention a run that was stopped before its end."""
         self.line(

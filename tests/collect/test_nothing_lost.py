@@ -354,6 +354,21 @@ def test_what_changed_is_said_of_each_model() -> None:
     ]  # fmt: skip
 
 
+def test_a_second_collector_is_told_of_the_first(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """While one measures, another says so before it begins; once the first is stopped nobody is named any more."""
+    named = "Another collector is measuring"
+    with Oracle(holding(4)) as oracle:
+        (report / "p.yml").write_text(PLAN % oracle.url)
+        first = start(report)
+        wait_for(lambda: asked(oracle) == 4)
+        assert main(["p.yml"]) == 0
+        assert f"! {named} {unfinished(report)} right now" in capsys.readouterr().out
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+        assert main(["p.yml"]) == 0
+        assert named not in capsys.readouterr().out
+
+
 def test_two_collectors_at_once_keep_their_files_apart(report: Path) -> None:
     """The same plan twice at the same time: two runs, each with its eight requests, and nothing left over."""
     with Oracle(llamacpp(Model(FAST, slots=2))) as oracle:
