@@ -5,24 +5,21 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from collect.doubts import Doubts, Find, in_words, summary
+from collect.doubts import Doubts, Find, in_words
 from collect.hardware import Hardware
+from collect.outcome import doubts, outcome
 from collect.pace import Pace
 from collect.plan import Plan, PlanFaults
 from collect.reach import Reached
 from collect.schedule import Block, Cell, Phase, Unit, alternates
-from collect.screen import Screen, aligned
-from collect.summary import PointSummary, Spread, failures, summarise
+from collect.screen import Screen
 from roofbook.errors import RoofbookError
 from roofbook.record import Row
 from roofbook.units import GB, MB
-from roofbook.validity import Finding
 from roofbook.words import Words
 
 # Where the line cannot be rewritten (a log, a pipe), a new one every few seconds is enough to see that it goes on.
 _PLAIN_LINE_EVERY_S: Final = 5.0
-# Prompts within this share of the wanted length are as long as they should be.
-LENGTH_TOLERANCE: Final = 0.02
 
 
 class Tell:
@@ -239,34 +236,12 @@ class Tell:
 
     def table(self, plan: Plan, rows: Sequence[Row], *, complete: bool) -> None:
         """Say what was measured, one line a point; that rows are missing only of a run that is *complete*."""
-        points = summarise(rows, [one.name for one in plan.experiments])
-        if points:
-            self.line()
-            for text in aligned([self._headings(), *(self._cells(one) for one in points)]):
-                self.line(text)
-        for one in points:
-            reached = one.prompt_tokens
-            if reached is not None and reached.differs_from(one.wanted_tokens, LENGTH_TOLERANCE):
-                self.line(
-                    self.words.say(
-                        "%(point)s: the server counted %(low)d to %(high)d prompt tokens where %(wanted)d were wanted",
-                        point=one.point, low=reached.low, high=reached.high, wanted=one.wanted_tokens,
-                    )
-                )  # fmt: skip
-        if failed := failures(rows):
-            told = ", ".join(f"{number} x {status}" for status, number in sorted(failed.items()))
-            self.line(self.words.say("Not in these figures: %(failures)s", failures=told))
+        lines = [*outcome(rows, [one.name for one in plan.experiments], self.words)]
         if self._doubts is not None:
-            self._doubtful([one for one in self._doubts.find(rows) if complete or one.kind != "too_few"])
-
-    def _doubtful(self, found: Sequence[Finding]) -> None:
-        self.line()
-        if not found:
-            self.line(self.words.say("Nothing known to spoil a measurement was found in these rows"))
-            return
-        self.line(self.words.say("What is doubtful about these rows:"))
-        for text in summary(found, self.words):
-            self.line("! " + text)
+            found = [one for one in self._doubts.find(rows) if complete or one.kind != "too_few"]
+            lines += doubts(found, self.words)
+        for text in lines:
+            self.line(text)
 
     def written(self, path: Path) -> None:
         """Say where the rows are and what to do next."""
@@ -279,26 +254,6 @@ class Tell:
         if path is not None:
             self.line(self.words.say("Stopped. What was measured is kept in %(path)s", path=path))
         self.line(self.words.say("Take it up with: %(command)s", command=command))
-
-    def _headings(self) -> list[str]:
-        say = self.words.say
-        return [say("experiment"), say("point"), "n", say("TTFT ms"), say("prefill tok/s"), say("TPOT ms")]
-
-    def _cells(self, one: PointSummary) -> list[str]:
-        return [
-            one.experiment,
-            one.point,
-            str(one.n),
-            self._spread(one.ttft_ms),
-            self._spread(one.prefill_tok_per_s),
-            self._spread(one.tpot_ms),
-        ]
-
-    def _spread(self, spread: Spread | None) -> str:
-        if spread is None:
-            return "-"
-        low, high = self.words.significant(spread.low), self.words.significant(spread.high)
-        return f"{self.words.significant(spread.median)} ({low} - {high})"
 
     def _what(self, cell: Cell, phase: Phase, repeat: int) -> str:
         say = self.words.say
