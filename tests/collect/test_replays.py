@@ -283,7 +283,11 @@ def test_a_plan_gives_the_right_columns(name: str, report: Path) -> None:
     else:
         assert rows["prompt_tokens"].isna().all()
         assert rows["prompt_token_source"].isna().all()
-    assert rows["cached_tokens"].isna().all() if expected.cached is None else set(rows["cached_tokens"]) == {2}
+    if expected.cached is None:
+        assert rows["cached_tokens"].isna().all()
+    else:
+        # Two prompts may begin with the same random word: once in a while that one is found there too.
+        assert set(rows["cached_tokens"]) <= {expected.cached, expected.cached + 1}
     # Nothing of a token leaves before 60 ms; the role-only chunk does, at 20.
     assert (rows["ttft_ms"] >= FIRST_MS).all()
     early = rows["first_byte_ms"] < FIRST_MS
