@@ -34,6 +34,8 @@ class DecodeTest:
 
     short_tokens: float
     long_tokens: float
+    change_share: float
+    """Of the medians, as every page tells them."""
     tested: Difference
 
 
@@ -117,7 +119,8 @@ def _ends_tested(points: Sequence[Sequence[tuple[int, float]]]) -> DecodeTest | 
         return None
     (short, before), (long, after) = repeated[0], repeated[-1]
     tested = difference(before, after)
-    return None if tested is None else DecodeTest(short, long, tested)
+    change = median(after) / median(before) - 1
+    return None if tested is None else DecodeTest(short, long, change, tested)
 
 
 def window_control(rows: Sequence[Row]) -> WindowControl | None:

@@ -107,9 +107,9 @@ def _tested(found: DecodeTest, words: Words) -> Sentence:
     return Sentence(
         mark(
             "Single requests that can be compared: %(many)s after %(short)s tokens and %(more)s after %(long)s. There "
-            "the rate changes by %(change)s (%(test)s of no difference: p = %(p)s)."
+            "the median rate changes by %(change)s (%(test)s of no difference: p = %(p)s)."
         ),
-        {"change": signed(found.tested.share, words)},
+        {"change": signed(found.change_share, words)},
         {
             "many": words.number(found.tested.n[0]),
             "more": words.number(found.tested.n[1]),

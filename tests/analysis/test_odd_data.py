@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofbook.analysis.cache import cache_arms
 from roofbook.analysis.ceilings import ceilings
 from roofbook.analysis.latency import latency_points
 from roofbook.analysis.subjects import conditions, curve_of, subjects, versions
@@ -45,7 +44,7 @@ def everything(frame: pd.DataFrame) -> list[object]:
     made.append(list(clean(frame, found)))
     for subject in subjects(frame):
         points = latency_points(subject.rows, found)
-        made += [*points, curve_of(subject, found), *cache_arms(subject.rows, found), *versions(subject)]
+        made += [*points, curve_of(subject, found), *versions(subject)]
         made += conditions(subject)
         row = records(subject.rows)[0]
         model, machine = known.model(row), known.machine(row)

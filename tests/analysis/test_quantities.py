@@ -86,7 +86,8 @@ def test_parts_of_a_number_have_names(published: Quantities) -> None:
         ("model.file_bytes", 4_683_073_952, 0),
         ("machine.gpu_limit_bytes.macos26", 26_800_600_000, 0),
         ("together_tok_per_s.135.4096", 1.36, 0.02),
-        ("crossover_requests", 9, 0.1),
+        # (4.3706e9 / 1e11) / (15.785e9 / 2.9e12 - 30,464 x 4,096 / 1e11) = 10.4 requests, so from 11 on.
+        ("crossover_requests.4096", 11, 0),
         ("claim.memory.requests_4k", 135, 0),
         ("claim.decode.ceiling_tok_per_s", 25.6, 0),
         ("claim.extrapolated_ms.16384", 126_000, 0),

@@ -225,6 +225,7 @@ def test_a_change_of_the_decode_rate_is_tested_by_single_requests() -> None:
 
     assert found is not None
     assert (found.short_tokens, found.long_tokens, found.tested.n) == (74, 3505, (3, 3))
+    assert found.change_share == pytest.approx(19.1 / 21.2 - 1)
     assert found.tested.p_value == pytest.approx(0.1)
 
 

@@ -168,7 +168,7 @@ def test_a_short_name_may_mean_one_run_only(run: Run, view: SubjectView, facts: 
 def test_the_list_says_where_a_number_without_an_interval_comes_from(view: SubjectView, facts: Facts) -> None:
     """A data sheet, a claim, a calculation, a row."""
     page, words = page_of(view, facts), Words("en")
-    names = ["machine.bandwidth_bytes_per_s", "claim.memory.requests_4k", "crossover_requests", "prefill.lengths"]
+    names = ["machine.bandwidth_bytes_per_s", "claim.memory.requests_4k", "crossover_requests.4096", "prefill.lengths"]
     for name in names:
         page.quote("m4", name)
 

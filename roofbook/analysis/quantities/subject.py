@@ -12,7 +12,7 @@ from roofbook.analysis.prefill import Curve
 from roofbook.analysis.quantities.catalogue import machine_quantities, model_quantities
 from roofbook.analysis.quantities.curve import curve_quantities
 from roofbook.analysis.quantities.points import point_quantities
-from roofbook.analysis.quantities.quantity import Quantities, Quantity, Unit, asked, estimated
+from roofbook.analysis.quantities.quantity import Quantities, Quantity, Unit, asked
 from roofbook.analysis.subjects import Subject, curve_of
 from roofbook.theory.limits import gpu_limit
 from roofbook.theory.roofline import crossover_batch
@@ -81,14 +81,18 @@ def _capacity(
         args = (count, tokens, law, model, machine)
         return served(*args, quantization=quantization, kv_type=kv_type).decode_tok_per_s_each
 
-    def crossover() -> Range | None:
-        bound = crossover_batch(model, machine, quantization, kv_type=kv_type)
+    def crossover(tokens: int) -> Range | None:
+        """From how many whole requests of *tokens* on arithmetic limits decode."""
+        bound = crossover_batch(model, machine, quantization, context_tokens=tokens, kv_type=kv_type)
         found = bound.measured or bound.datasheet
-        return found if found and math.isfinite(found.high) else None
+        if found is None or not math.isfinite(found.high):
+            return None
+        return Range(math.ceil(found.low), math.ceil(found.high))
 
     return Quantities(
-        {"crossover_requests": estimated("count", crossover)},
+        {},
         {
+            "crossover_requests.TOKENS": asked("count", crossover),
             "fits_requests.TOKENS.KV": asked("count", fits),
             "fits_requests.TOKENS.KV.MACOS": asked("count", fits),
             "together_tok_per_s.COUNT.TOKENS": asked("tok_per_s", together),

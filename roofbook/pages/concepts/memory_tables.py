@@ -1,5 +1,6 @@
 """The tables of the memory page: weights, cache types, users and contexts, what runs out first."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from roofbook.theory.limits import Limit
 from roofbook.theory.memory import RESERVE_BYTES, Budget, Scarcity, runs_out_first, sequences_that_fit
 from roofbook.theory.quantization import BLOCKS
 from roofbook.theory.roofline import crossover_batch
-from roofbook.theory.shapes import Model
+from roofbook.theory.shapes import Model, Range
 from roofbook.theory.weights import counted_params, weights
 from roofbook.units import GB, GIB
 from roofbook.words import Words, mark
@@ -127,7 +128,7 @@ def scarcity_table(model: ModelFact, machines: Sequence[MachineFact], world: Wor
         (words.say("Machine"), False),
         (words.say("KV cache type"), False),
         (words.say("Requests that memory holds"), True),
-        (words.say("Decode gains up to"), True),
+        (words.say("Arithmetic limits decode from"), True),
         (words.say("Runs out first"), False),
     ]
     rows: list[list[str | Cell | None]] = []
@@ -140,24 +141,33 @@ def scarcity_table(model: ModelFact, machines: Sequence[MachineFact], world: Wor
         budget = Budget(Limit(limit, "rule"), held, reserve_bytes=RESERVE_BYTES)
         for kv_type in ("f16", "q8_0"):
             count = sequences_that_fit(budget, shape, REQUEST_TOKENS, kv_type, Slots())
-            crossing = crossover_batch(shape, machine.machine, context_tokens=REQUEST_TOKENS, kv_type=kv_type)
+            bound = crossover_batch(shape, machine.machine, context_tokens=REQUEST_TOKENS, kv_type=kv_type)
+            crossing = bound.measured or bound.datasheet  # as on a subject's own memory page
             ends = runs_out_first(
                 budget,
                 count,
                 tokens=REQUEST_TOKENS,
                 context_limit_tokens=shape.context_limit_tokens,
-                crossover_batch=crossing.datasheet,
+                crossover_batch=crossing,
             )
             rows.append(
                 [
                     name_of(machine),
                     kv_type,
                     span(count, words),
-                    None if crossing.datasheet is None else span(crossing.datasheet, words, 2),
+                    None if crossing is None else _from_on(crossing, words),
                     _scarcity_told(ends, words),
                 ]
             )
     return grid(heads, rows)
+
+
+def _from_on(crossing: Range, words: Words) -> str:
+    """Return from how many whole requests on: the next one above where the two limits meet."""
+    if math.isinf(crossing.low):
+        return words.say("never")
+    ends = [end if math.isinf(end) else float(math.ceil(end)) for end in (crossing.low, crossing.high)]
+    return span(Range(*ends), words)
 
 
 def _scarcity_told(ends: Scarcity, words: Words) -> str:
