@@ -337,7 +337,7 @@ def test_the_law_stands_with_its_numbers_before_the_first_table(published: Subje
 
     assert "t = 4.53 ms · T + 2.00 × 10⁻⁴ ms · T²" in told.split("How long may a prompt be?")[0]
     assert told.index("AICc") == told.index("AICc decides, the lowest is best")
-    assert "F is the larger of two variances over the smaller" in told
+    assert "F is one variance over the other, 1 where they are equal" in told
 
 
 def test_coefficients_stand_beside_what_counting_gives(published: SubjectView) -> None:
@@ -375,6 +375,20 @@ def test_the_window_and_the_decode_rate_are_told_beside(published: SubjectView) 
         "5 after 74 tokens and 5 after 3,505. There the median rate changes by -9.4 % (exact test of no difference: "
         "p = 0.008)"
     ) in told
+
+
+def test_too_few_requests_to_tell_a_change_are_said_to_be_so(view: MakeView) -> None:
+    """Three against three, half as fast: p = 2 / C(6, 3) = 0.1 is all that they can give."""
+    ends = [(128, 1550), (2048, 3100)]  # 31 pauses in 1.55 s are 20 a second, in 3.1 s 10
+    rows = [
+        row(tokens, ttft_ms=5.0 * tokens, last_token_ms=5.0 * tokens + written + run, e2e_ms=20_000.0 + run)
+        for tokens, written in ends
+        for run in range(3)
+    ]
+    told = page(view(rows), "prefill")
+
+    assert "3 after 128 tokens and 3 after 2,048. There the median rate changes by -50.0 %" in told
+    assert "p = 0.1). So few requests cannot give a smaller p" in told
 
 
 def test_memory_goes_from_bytes_to_requests_in_one_unit(published: SubjectView) -> None:

@@ -22,6 +22,14 @@ class Difference:
     exact: bool
     n: tuple[int, int]
 
+    @property
+    def least_p_value(self) -> float:
+        """The smallest p value that samples of these sizes can have by the exact test: one of them wholly above.
+
+        Dealt out the other way round, equal sizes lie as far apart once more.
+        """
+        return (2 if self.n[0] == self.n[1] else 1) / math.comb(sum(self.n), self.n[0])
+
 
 @dataclass(frozen=True)
 class Scatter:

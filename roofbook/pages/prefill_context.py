@@ -1,13 +1,17 @@
 """What a subject's prefill page says of the context: how it slows the answer, and what a larger window costs."""
 
-from typing import Any
+from typing import Any, Final
 
 from roofbook.analysis.context import DecodeAt, DecodeTest, WindowControl
+from roofbook.analysis.differences import Difference
 from roofbook.pages.concepts.grid import Grid, grid
 from roofbook.pages.prefill_tables import signed
 from roofbook.pages.row_table import noted
 from roofbook.pages.sentence import Sentence
 from roofbook.words import Words, mark
+
+_NOTABLE: Final = 0.05
+"""Where even the smallest possible p value is above this, the number of requests is what is missing."""
 
 
 def window(control: WindowControl | None, words: Words) -> dict[str, Grid | Sentence] | None:
@@ -88,6 +92,7 @@ def decode(rates: tuple[DecodeAt, ...], tested: DecodeTest | None, words: Words)
         "told": Sentence(message, strong, values),
         "rests": None if first.single and last.single else _two_medians(first, last, words),
         "tested": None if tested is None else _tested(tested, words),
+        "least": None if tested is None else _least(tested.tested, words),
     }
 
 
@@ -100,6 +105,13 @@ def _two_medians(first: DecodeAt, last: DecodeAt, words: Words) -> str:
         short=words.number(first.n),
         long=words.number(last.n),
     )
+
+
+def _least(tested: Difference, words: Words) -> str | None:
+    """Return that so few requests cannot say more, where they lie as far apart as they can; None elsewhere."""
+    if not tested.exact or tested.p_value > tested.least_p_value or tested.least_p_value < _NOTABLE:
+        return None
+    return words.say("So few requests cannot give a smaller p, however far apart they lie.")
 
 
 def _tested(found: DecodeTest, words: Words) -> Sentence:

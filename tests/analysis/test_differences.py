@@ -13,6 +13,7 @@ def test_two_separate_samples_differ_as_much_as_dealing_out_allows() -> None:
     found = difference([1.0, 1.1, 1.2], [2.0, 2.2, 2.4])
     assert found is not None
     assert (found.p_value, found.exact, found.n) == (0.1, True, (3, 3))
+    assert found.least_p_value == found.p_value
     assert found.share == pytest.approx(1.0)
 
 
