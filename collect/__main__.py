@@ -19,6 +19,7 @@ from collect.run import Order, collect
 from collect.screen import Screen
 from collect.tell import Tell
 from roofbook.errors import EngineError, ModelError, RoofbookError, ServerError, WriteError
+from roofbook.facts import load_facts
 from roofbook.places import places_here
 from roofbook.words import SOURCE_LANGUAGE, Words, load_words
 
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 Screen(sys.stdout).line(_json(server.inspect(asked.url).as_json()))
                 return EXIT_DONE
             case "facts":
-                described = {**describe_host(places), "ceilings": asdict(host.measure_ceilings())}
+                described = {**describe_host(load_facts(places.facts)), "ceilings": asdict(host.measure_ceilings())}
                 Screen(sys.stdout).line(_json(described))
                 return EXIT_DONE
             case _:

@@ -50,7 +50,7 @@ def examine(plan_path: Path, places: Places, tell: Tell) -> int:
         impossible = _misfits(reached, blocks, tell)
         impossible += _memory(resolved, reached, whose, facts, tell)
         impossible += _time(resolved, reached, blocks, whose, facts, tell)
-        tell.hardware(hardware(plan, plan_path, places, reached), here=reached.facts.host_is_server)
+        tell.hardware(hardware(plan, plan_path, facts, reached), here=reached.facts.host_is_server)
         _surroundings(reached, here, tell)
         _settings(plan, reached, tell)
     if not impossible:

@@ -13,7 +13,7 @@ from collect.plan import Plan
 from collect.reach import Reached
 from collect.scrub import of_this_process
 from roofbook.errors import ReaderError
-from roofbook.facts import load_facts
+from roofbook.facts import Facts
 from roofbook.places import Places
 
 FILE_ENDING: Final = ".json"
@@ -28,28 +28,28 @@ class Hardware:
     host: dict[str, Any]
 
 
-def hardware(plan: Plan, plan_path: Path, places: Places, reached: Reached) -> Hardware:
+def hardware(plan: Plan, plan_path: Path, facts: Facts, reached: Reached) -> Hardware:
     """Return the machine that *plan* is measured on, as far as this machine, the plan or a file tells it.
 
     Raises ReaderError where the plan names a file that describes no machine.
     """
     if plan.machine.endswith(FILE_ENDING):
         told = read_host(plan_path, plan)
-        described = {**told.facts.as_json(), "machine": told.facts.machine_id(load_facts(places.facts))}
+        described = {**told.facts.as_json(), "machine": told.facts.machine_id(facts)}
         return Hardware(described["machine"], described | told.ceilings)
-    here = describe_host(places, reached)
+    here = describe_host(facts, reached)
     if plan.machine != "this":
         return Hardware(plan.machine, here)
     return Hardware(here["machine"] if reached.facts.host_is_server else None, here)
 
 
-def describe_host(places: Places, reached: Reached | None = None) -> dict[str, Any]:
+def describe_host(facts: Facts, reached: Reached | None = None) -> dict[str, Any]:
     """Return what this machine is, as JSON that may be published; the engine's log knows the limit of a Mac's GPU."""
     log = None if reached is None or reached.engine is None else reached.engine.log
     machine = host.this_host(
         engine_log=log.read_text("utf-8", "replace") if log is not None and log.is_file() else None
     )
-    return {**machine.as_json(), "machine": machine.machine_id(load_facts(places.facts))}
+    return {**machine.as_json(), "machine": machine.machine_id(facts)}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from collect import host
 from collect.dispatch import dispatch_of
-from collect.doubts import Find, finder
+from collect.doubts import finder
 from collect.hardware import engine_log, hardware
 from collect.journal import Journal, being_measured, left_over, new_run_id, plan_of
 from collect.measure import Measurement, finished_keys
@@ -33,7 +33,7 @@ from collect.signals import StopSignals
 from collect.summary import failures
 from collect.tell import Tell
 from roofbook.errors import RoofbookError
-from roofbook.facts import load_facts
+from roofbook.facts import Facts, load_facts
 from roofbook.places import Places
 from roofbook.record import RunFacts, write_run, write_samples
 from roofbook.words import SOURCE_LANGUAGE
@@ -65,7 +65,7 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     Raises what the steps raise; whatever was measured before is kept.
     """
     measured = places.measured if order.out is None else order.out
-    plan = load_plan(order.plan)
+    plan, facts = load_plan(order.plan), load_facts(places.facts)
     tell.doubts(plan)
     if order.dry_run:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
@@ -79,18 +79,21 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
         if order.resume is not None:
             journal = opened.enter_context(take_up(plan, measured, order.resume, tell))
             if not left(plan, journal):
-                return _completed(order, plan, journal, measured, places, tell)
+                tell.complete()
+                with _open(order, plan, measured, journal, facts, tell) as run:
+                    return _closed(run, None)
         reached = opened.enter_context(reach(plan, engine_log=engine_log(places)))
         tell.reached(reached)
         tell.ignored_options(plan, reached.api_name)
-        whose = hardware(plan, order.plan, places, reached)
+        whose = hardware(plan, order.plan, facts, reached)
         tell.hardware(whose, here=reached.facts.host_is_server)
         if journal is None:
             journal = opened.enter_context(_begun(plan, reached, measured, whose.host, tell))
         else:
             check_plan(plan, journal, api=reached.api.name)
             tell.changes(changed(journal.facts, journal.rows, server=reached.facts.as_json(), host=whose.host))
-        return _run(order, plan, reached, journal, measured, places, whose.id, tell)
+        with _open(order, plan, measured, journal, facts, tell, api=reached.api.name) as run, host.KeepAwake():
+            return _closed(run, _measured(run, reached, whose.id))
 
 
 def _mention_left_over(order: Order, plan: Plan, measured: Path, tell: Tell) -> None:
@@ -117,41 +120,43 @@ def _begun(plan: Plan, reached: Reached, measured: Path, described: dict[str, An
     return Journal.create(measured, facts)
 
 
-def _run(
-    order: Order, plan: Plan, reached: Reached, journal: Journal, measured: Path, places: Places, machine: str | None,
-    tell: Tell,
-) -> int:  # fmt: skip
-    """Measure what is left of the plan on *machine* and close the run."""
-    blocks = blocks_of(plan, journal, api=reached.api.name)
-    with StopSignals() as signals, host.KeepAwake(), sample_log(journal, measured) as samples:
-        done = finished_keys(journal.rows)
-        tell.begin(blocks, [unit for block in blocks for unit in block.without(done).units], _find(journal, places))
-        problem = _measured(blocks, reached, journal, machine, samples, signals, tell)
-        return _closed(order, plan, blocks, journal, measured, samples, problem, signals, tell)
+@dataclass(frozen=True)
+class _Run:
+    """A run that is open: what was asked for, what it is made of, where it is kept, and who hears of it."""
+
+    order: Order
+    plan: Plan
+    blocks: tuple[Block, ...]
+    measured: Path
+    journal: Journal
+    samples: SampleLog
+    signals: StopSignals
+    tell: Tell
 
 
-def _completed(order: Order, plan: Plan, journal: Journal, measured: Path, places: Places, tell: Tell) -> int:
-    """Close a run of which every request is answered: only its file was not written any more."""
-    tell.complete()
-    blocks = blocks_of(plan, journal)
+@contextlib.contextmanager
+def _open(
+    order: Order, plan: Plan, measured: Path, journal: Journal, facts: Facts, tell: Tell, *, api: str | None = None
+) -> Generator[_Run]:
+    """Open a run through *api* (default: as it began); from here on a signal only asks it to stop."""
+    blocks = blocks_of(plan, journal, api=api)
+    done = finished_keys(journal.rows)
+    tell.begin(
+        blocks,
+        [unit for block in blocks for unit in block.without(done).units],
+        finder(facts, lambda: journal.facts),
+    )
     with StopSignals() as signals, sample_log(journal, measured) as samples:
-        tell.begin(blocks, (), _find(journal, places))
-        return _closed(order, plan, blocks, journal, measured, samples, None, signals, tell)
+        yield _Run(order, plan, blocks, measured, journal, samples, signals, tell)
 
 
-def _find(journal: Journal, places: Places) -> Find:
-    return finder(load_facts(places.facts), lambda: journal.facts)
-
-
-def _measured(
-    blocks: tuple[Block, ...], reached: Reached, journal: Journal, machine: str | None, samples: SampleLog,
-    signals: StopSignals, tell: Tell,
-) -> RoofbookError | None:  # fmt: skip
+def _measured(run: _Run, reached: Reached, machine: str | None) -> RoofbookError | None:
     """Measure what is left, and return the problem that ended it, if one did; the rows are in the journal.
 
-    What host and server say of themselves meanwhile is added to *samples*.
+    What host and server say of themselves meanwhile is added to its samples.
     """
-    with _sampling(reached, samples) as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
+    journal, signals = run.journal, run.signals
+    with _sampling(reached, run.samples) as sampler, asyncio.Runner(loop_factory=loop_factory()) as runner:
         life = Life(
             run_id=journal.facts.run_id,
             plan=journal.facts.plan["plan"],
@@ -167,7 +172,7 @@ def _measured(
             loop = asyncio.get_running_loop()
             signals.when_asked(lambda: loop.call_soon_threadsafe(dispatch.stop))
             try:
-                await Measurement(blocks, dispatch, tell).run()
+                await Measurement(run.blocks, dispatch, run.tell).run()
             finally:
                 signals.when_asked(lambda: None)
 
@@ -187,12 +192,10 @@ def _sampling(reached: Reached, samples: SampleLog) -> Generator[host.Sampler]:
         yield sampler
 
 
-def _closed(
-    order: Order, plan: Plan, blocks: Sequence[Block], journal: Journal, measured: Path, samples: SampleLog,
-    ended_by: RoofbookError | None, signals: StopSignals, tell: Tell,
-) -> int:  # fmt: skip
+def _closed(run: _Run, ended_by: RoofbookError | None) -> int:
     """Write the rows, say what they are, and return the exit code; a run that is not at its end keeps its journal."""
-    rows, again = journal.rows, order.resume_command(journal.facts.run_id)
+    journal, samples, tell = run.journal, run.samples, run.tell
+    rows, again = journal.rows, run.order.resume_command(journal.facts.run_id)
     if not any(row["phase"] in ("measured", "anchor") for row in rows):
         # It never began: a run without a measured row would be a page without a figure.
         if ended_by is not None:
@@ -200,22 +203,22 @@ def _closed(
             journal.remove()
             raise ended_by
         tell.stopped(None, again)
-        return signals.exit_code or EXIT_WITH_FAILURES
+        return run.signals.exit_code or EXIT_WITH_FAILURES
     try:
         # With several in flight, requests are finished in another order than they were sent.
-        path = write_run(measured, sorted(rows, key=lambda row: row["order_index"]), journal.facts)
-        write_samples(measured, journal.facts.run_id, samples.rows)
+        path = write_run(run.measured, sorted(rows, key=lambda row: row["order_index"]), journal.facts)
+        write_samples(run.measured, journal.facts.run_id, samples.rows)
     except RoofbookError as problem:
         tell.stopped(None, again)
         raise ended_by or problem from problem
     done = finished_keys(rows)
-    complete = ended_by is None and not any(block.without(done).units for block in blocks)
-    tell.table(plan, rows, complete=complete)
+    complete = ended_by is None and not any(block.without(done).units for block in run.blocks)
+    tell.table(run.plan, rows, complete=complete)
     if not complete:
         tell.stopped(path, again)
         if ended_by is not None:
             raise ended_by
-        return signals.exit_code or EXIT_WITH_FAILURES
+        return run.signals.exit_code or EXIT_WITH_FAILURES
     samples.remove()
     journal.remove()
     tell.written(path)
