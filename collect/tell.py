@@ -61,10 +61,14 @@ class Tell:
 
     def schedule(self, plan: Plan, blocks: Sequence[Block]) -> None:
         """Say what will be measured."""
-        say = self.words.say
         requests = count(unit for block in blocks for unit in block.units)
-        self.line(say("Plan %(plan)s: %(requests)s requests, warm-ups left out", plan=plan.plan,
-                      requests=self.words.number(requests)))  # fmt: skip
+        self.line(
+            self.words.say_n(
+                "Plan %(plan)s: %(requests)s request, warm-ups left out",
+                "Plan %(plan)s: %(requests)s requests, warm-ups left out",
+                requests, plan=plan.plan, requests=self.words.number(requests),
+            )
+        )  # fmt: skip
         for one in plan.experiments:
             cells = {unit.cell for block in blocks for unit in block.units if unit.cell.experiment == one.name}
             told = sorted(cells, key=lambda cell: (cell.concurrency, cell.prompt_tokens))

@@ -171,4 +171,9 @@ def _is_here(url: str) -> bool:
     except OSError:
         return False
     own = {address.address.partition("%")[0] for interface in psutil.net_if_addrs().values() for address in interface}
-    return any(str(one) in own or ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in addresses)
+    return any(str(one) in own or _is_ours(ipaddress.ip_address(str(one).partition("%")[0])) for one in addresses)
+
+
+def _is_ours(address: "ipaddress.IPv4Address | ipaddress.IPv6Address") -> bool:
+    # 0.0.0.0 is what a server listens on; whoever connects to it reaches his own machine.
+    return address.is_loopback or address.is_unspecified

@@ -1,5 +1,6 @@
 """Which servers there are, and what each is: it is asked, and the port it listens on says nothing."""
 
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ PORTS: Final = {
     8081: "llama.cpp, beside another",
 }
 """Where to look, and who is usually there; what is there is asked, not guessed."""
+
+# What people copy from an example of curl; each API adds its own path.
+_API_PATH: Final = re.compile(r"/(?:v1(?:/(?:chat/)?completions)?|api/(?:generate|chat)|completion)$")
 
 # Loopback answers at once; a busy server may need a moment for its list of models.
 _PROBE_TIMEOUT_S: Final = 1.5
@@ -106,7 +110,7 @@ def recognised(ask: Asker) -> tuple[Kind, ServerFacts]:
 def base_url(url: str) -> str:
     """Scheme, host and port, as requests are sent to; a path that leads to the API is its own business."""
     full = url if "://" in url else f"http://{url}"
-    return full.rstrip("/").removesuffix("/v1")
+    return _API_PATH.sub("", full.rstrip("/"))
 
 
 def shown(url: str) -> str:

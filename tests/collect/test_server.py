@@ -27,6 +27,7 @@ from collect.oracle import (
 )
 from collect.scrub import Scrubber
 from collect.server import ListedModel, ServerFacts
+from collect.server.recognise import base_url
 from roofbook.errors import ModelError, RoofbookError, ServerError
 from roofbook.record import RunFacts, to_table
 
@@ -550,3 +551,28 @@ def test_nothing_personal_is_kept_of_any_answer(handler: Handler) -> None:
     kept = json.dumps([facts.columns(CLEAN), facts.as_json(CLEAN)])
     assert facts.model is not None
     assert not [planted for planted in PLANTED if planted in kept]
+
+
+# ---- its address
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["{url}", "{url}/", "{url}/v1", "{url}/v1/", "{url}/v1/chat/completions", "{url}/api/generate", "{url}/api/chat"],
+)
+def test_an_address_copied_with_its_path_is_the_same_server(written: str) -> None:
+    """People copy what an example of curl has; each API adds its own path to the address."""
+    with Oracle(ollama()) as oracle:
+        assert server.inspect(written.format(url=oracle.url)).url == oracle.url
+
+
+def test_a_front_below_a_path_of_its_own_keeps_it() -> None:
+    """https://HOST/api/v1 is an API below /api; only the last part is the API's."""
+    assert base_url("https://example.org/api/v1") == "https://example.org/api"
+    assert base_url("example.org:8000") == "http://example.org:8000"
+
+
+def test_the_address_that_a_server_listens_on_is_this_machine() -> None:
+    """0.0.0.0, as OLLAMA_HOST has it: its facts are this host's."""
+    with Oracle(ollama()) as oracle:
+        assert server.inspect(oracle.url.replace("127.0.0.1", "0.0.0.0")).host_is_server is True
