@@ -30,10 +30,10 @@ DOOMED = Path(__file__).with_name("doomed.py")
 PLAN = """
 plan: real
 server: {api: embedded}
-run: {repeats: 2, anchor: {prompt_tokens: 64, output_tokens: 4, every: 10}}
+run: {repeats: 2, anchor: {prompt_tokens: 50, output_tokens: 4, every: 10}}
 experiments:
-  - {kind: prefill_curve, prompt_tokens: [64, 120, 250], output_tokens: 4}
-  - {kind: concurrency, concurrency: 2, requests: 4, prompt_tokens: 64, output_tokens: 4}
+  - {kind: prefill_curve, prompt_tokens: [50, 90, 160], output_tokens: 4}
+  - {kind: concurrency, concurrency: 2, requests: 4, prompt_tokens: 50, output_tokens: 4}
 """
 
 

@@ -4,6 +4,7 @@ import errno
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from collect import host
 from collect.__main__ import main
 from collect.dispatch import next_index
 from collect.measure import finished_keys
-from collect.oracle import Handler, Model, Oracle, Request, Script, Speed, answer, llamacpp
+from collect.oracle import Handler, Model, Oracle, Request, Script, Speed, answer, llamacpp, ollama
 from collect.resume import changed
 from roofbook.record import Row, RunFacts, read_runs, read_samples
 from roofbook.theory.shapes import Ceilings, Spread
@@ -373,6 +374,29 @@ def test_a_second_collector_is_told_of_the_first(report: Path, capsys: pytest.Ca
         first.communicate(timeout=60)
         assert main(["p.yml"]) == 0
         assert named not in capsys.readouterr().out
+
+
+def test_a_resume_on_another_server_or_machine_says_what_changed(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ollama was updated and the report moved to another machine: both said, measured all the same, and never mixed."""
+    version = ["0.33.0"]
+    with Oracle(lambda request: ollama(Model(FAST), version=version[0])(request)) as oracle:
+        (report / "p.yml").write_text(PLAN.replace("llamacpp", "ollama") % oracle.url)
+        with monkeypatch.context() as patch:
+            FullDisk(patch, "write", 9, stays=True)
+            assert main(["p.yml"]) == 5
+        version[0] = "0.34.0"
+        monkeypatch.setattr(host, "this_host", lambda **_: host.HostFacts("Other", 4, 8 * 2**30, "Debian", "12"))
+        before = capsys.readouterr().out
+        assert main(["p.yml", "--resume", unfinished(report)]) == 0
+    said = capsys.readouterr().out
+    assert "Not as when the run began" not in before
+    assert "Not as when the run began: server_version was 0.33.0 and is 0.34.0, so its rows will not be mixed" in said
+    assert re.search(r"machine was \S+ and is other-4c-8gb", said)
+    assert ok_repeats(report) == list(range(1, 9))
+    assert {row["server_version"] for row in rows_of(report)} == {"0.33.0", "0.34.0"}
+    assert "other conditions" in said
 
 
 def test_two_collectors_at_once_keep_their_files_apart(report: Path) -> None:
