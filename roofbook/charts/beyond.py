@@ -11,6 +11,7 @@ from roofbook.analysis.regression import Fit
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.prefill import time_text
 from roofbook.charts.style import MUTED, PAPER, subject_colour
+from roofbook.charts.thin import POINTS, thinned
 from roofbook.units import MS_PER_S
 from roofbook.words import Words
 
@@ -32,7 +33,9 @@ def beyond_figure(
     y = alt.Y("time").type("quantitative").title(words.say("Prefill time (s)")).axis(format=",~r", tickCount=6)
     y = y.scale(zero=True)
     hue = subject_colour(colour)
-    layers = [*_law(law, end, x, y, hue), _measured(lengths, x, y, hue), *_predicted(predicted, x, y, words, hue)]
+    # The measured lengths are told by the figure of the curve; here they only show where the law comes from.
+    measured, _ = thinned(lengths, POINTS)
+    layers = [*_law(law, end, x, y, hue), _measured(measured, x, y, hue), *_predicted(predicted, x, y, words, hue)]
     return Figure(
         name="beyond",
         title=title,

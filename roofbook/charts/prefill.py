@@ -8,6 +8,7 @@ import altair as alt
 from roofbook.analysis.prefill import Candidate, Curve, Length
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import MUTED, PAPER, subject_colour
+from roofbook.charts.thin import thinned_but
 from roofbook.units import MS_PER_S
 from roofbook.words import Words
 
@@ -32,8 +33,9 @@ def prefill_figure(*, words: Words, curve: Curve, doubtful: Sequence[Length], co
         *(("unseen", unseen.length) for unseen in curve.unseen),
         *(("doubtful", length) for length in doubtful),
     ]
+    drawn, left_out = thinned_but(shown, lambda one: one[0] == "doubtful")
     scale = _Scale(words, shown)
-    points = [scale.point(role, length) for role, length in shown]
+    points = [scale.point(role, length) for role, length in drawn]
     layers = [_whiskers(points, colour), _dots(points, scale, words, colour)]
     if curve.chosen is not None:
         layers = [*_law(curve.chosen, scale, colour), *layers]
@@ -43,8 +45,9 @@ def prefill_figure(*, words: Words, curve: Curve, doubtful: Sequence[Length], co
         description=_description(words, curve),
         caption=_caption(words, curve, shown),
         legend=_legend(words, curve, shown, colour),
-        table=_table(words, curve, shown),
+        table=_table(words, curve, drawn),
         spec=alt.layer(*layers).to_dict(),
+        left_out=left_out,
     )
 
 

@@ -8,6 +8,7 @@ import altair as alt
 from roofbook.analysis.reference import PrefillStand
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import INK, MUTED, subject_colour
+from roofbook.charts.thin import POINTS, thinned_but
 from roofbook.words import Words
 
 
@@ -23,6 +24,7 @@ class GroupedPrefill:
 
 def prefill_share_figure(*, words: Words, title: str, stands: Sequence[GroupedPrefill]) -> Figure:
     """Return one row a group in the order of *stands*, one tick a published figure, one dot for each of this site's."""
+    shown, left_out = thinned_but(stands, lambda one: one.colour is None, 2 * POINTS)
     points = [
         {
             "group": one.group,
@@ -34,7 +36,7 @@ def prefill_share_figure(*, words: Words, title: str, stands: Sequence[GroupedPr
             "hue": MUTED if one.colour is None else subject_colour(one.colour),
             "own": one.colour is not None,
         }
-        for one in stands
+        for one in shown
     ]
     x = alt.X("share").type("quantitative").title(words.say("Share of the chip's peak usual for inference (%%)"))
     x = x.scale(nice=False, domain=[0, max((one.stand.of_usual for one in stands), default=1.0) * 104])
@@ -62,7 +64,7 @@ def prefill_share_figure(*, words: Words, title: str, stands: Sequence[GroupedPr
             "NVIDIA's cards are multiplied in INT8, which is faster, so they may pass 100 %%."
         ),
         legend=_legend(words, stands),
-        table=_table(words, stands),
+        table=_table(words, shown),
         spec=alt.layer(
             alt.Chart(alt.InlineData(values=[{"share": 100}]))
             .mark_rule(strokeWidth=1.25, strokeDash=[5, 4])
@@ -74,6 +76,7 @@ def prefill_share_figure(*, words: Words, title: str, stands: Sequence[GroupedPr
             .mark_point(shape="circle", size=90, opacity=1, strokeWidth=0)
             .encode(x=x, y=y, fill=fill, tooltip=tooltip),
         ).to_dict(),
+        left_out=left_out,
     )
 
 

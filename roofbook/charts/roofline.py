@@ -9,6 +9,7 @@ import altair as alt
 from roofbook.analysis.standing import Phase, Roofs, Spot
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import INK, MUTED, PAPER, subject_colour
+from roofbook.charts.thin import thinned_but
 from roofbook.theory.roofline import Rates
 from roofbook.theory.shapes import Range
 from roofbook.units import TFLOP
@@ -31,7 +32,8 @@ Mark = dict[str, Any]
 def roofline_figure(*, words: Words, title: str, roofs: Roofs, spots: Sequence[Spot], colour: int) -> Figure:
     """Return the roofline of one subject; *title* is its message. Hollow are points whose every row is in doubt."""
     frame = _Frame(words, roofs, spots)
-    marks = [_mark(spot, words) for spot in spots]
+    drawn, left_out = thinned_but(spots, lambda spot: spot.doubtful)
+    marks = [_mark(spot, words) for spot in drawn]
     layers = [
         *frame.datasheet(roofs.datasheet),
         *frame.measured(roofs.measured),
@@ -48,8 +50,9 @@ def roofline_figure(*, words: Words, title: str, roofs: Roofs, spots: Sequence[S
         ),
         caption=_caption(words, roofs),
         legend=_legend(words, roofs, spots, colour),
-        table=_table(words, spots),
+        table=_table(words, drawn),
         spec=alt.layer(*layers).to_dict(),
+        left_out=left_out,
     )
 
 

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import altair as alt
 
-from roofbook.charts.figure import MAX_ROWS, Column, Figure, Key, Table
+from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import MUTED, PAPER, subject_colour
-from roofbook.charts.thin import short_names
+from roofbook.charts.thin import short_names, thinned
 from roofbook.words import Words
 
 Standing = Literal["counts", "doubted", "failed", "aside"]
 """It counts; a doubt keeps it out of a figure; it did not finish; it is a warm-up or the like."""
-
-SHOWN_AT_MOST: Final = MAX_ROWS
 
 
 @dataclass(frozen=True)
@@ -29,9 +27,10 @@ class Sent:
 
 
 def sequence_figure(*, words: Words, title: str, sent: Sequence[Sent], colour: int) -> Figure:
-    """Return one mark a row, experiment by experiment, from the first to the last; at most SHOWN_AT_MOST of them."""
+    """Return one mark a row, experiment by experiment, from the first to the last; of very many, some are left out."""
+    drawn, left_out = thinned(sent)
     experiments = short_names([one.experiment for one in sent])
-    marks = [_mark(one, experiments[one.experiment], words) for one in sent[:SHOWN_AT_MOST]]
+    marks = [_mark(one, experiments[one.experiment], words) for one in drawn]
     x = alt.X("place").type("quantitative").title(words.say("Row, in the order of sending"))
     x = x.scale(nice=False, domain=[-0.6, max((one.place for one in sent), default=0) + 0.6])
     x = x.axis(format=",~r", tickCount=8, tickMinStep=1)
@@ -45,10 +44,11 @@ def sequence_figure(*, words: Words, title: str, sent: Sequence[Sent], colour: i
             rows=words.number(len(marks)),
             title=title,
         ),
-        caption=_caption(words, len(sent)),
+        caption=words.say("One mark a row, in the order of sending, or of publication for what was imported."),
         legend=_legend(words, sent, colour),
-        table=_table(words, sent[:SHOWN_AT_MOST]),
+        table=_table(words, drawn),
         spec=_marks(marks, x, y, words, colour),
+        left_out=left_out,
     )
 
 
@@ -100,14 +100,6 @@ def _marks(marks: list[dict[str, Any]], x: alt.X, y: alt.Y, words: Words, colour
         )
         .to_dict()
     )
-
-
-def _caption(words: Words, rows: int) -> str:
-    if rows > SHOWN_AT_MOST:
-        return words.say(
-            "The first %(shown)s of %(rows)s rows.", shown=words.number(SHOWN_AT_MOST), rows=words.number(rows)
-        )
-    return words.say("One mark a row, in the order of sending, or of publication for what was imported.")
 
 
 def _legend(words: Words, sent: Sequence[Sent], colour: int) -> tuple[Key, ...]:

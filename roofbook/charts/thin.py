@@ -1,9 +1,12 @@
 """Fewer points and shorter names, so that a chart can still be read; what is lost is counted or stands elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from roofbook.charts.figure import MAX_ROWS
+
+POINTS: Final = 900
+"""So many points stay below MAX_ROWS even where each has a whisker of its own and lines are drawn beside them."""
 
 LABEL_SIGNS: Final = 24
 """A name on an axis may be as long as this: on a phone it then takes half of the width."""
@@ -21,6 +24,18 @@ def thinned(points: Sequence[One], most: int = MAX_ROWS) -> tuple[list[One], int
         return list(points[:most]), len(points) - most
     steps = (len(points) - 1) / (most - 1)
     return [points[round(step * steps)] for step in range(most)], len(points) - most
+
+
+def thinned_but(points: Sequence[One], rare: Callable[[One], bool], most: int = POINTS) -> tuple[list[One], int]:
+    """Return at most *most* of *points*, and how many were left out; what is *rare* stays, last.
+
+    It takes up to half of the places: what a figure is looked at for must not be lost by chance.
+    """
+    if len(points) <= most:
+        return list(points), 0
+    few, _ = thinned([point for point in points if rare(point)], most // 2)
+    rest, _ = thinned([point for point in points if not rare(point)], most - len(few))
+    return [*rest, *few], len(points) - len(rest) - len(few)
 
 
 def short_names(names: Sequence[str], signs: int = LABEL_SIGNS) -> dict[str, str]:

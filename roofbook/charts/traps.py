@@ -8,6 +8,7 @@ import altair as alt
 from roofbook.analysis.traps import Reading
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import MUTED, PAPER, subject_colour
+from roofbook.charts.thin import thinned_but
 from roofbook.theory.shapes import Range
 from roofbook.units import TFLOP
 from roofbook.words import Words
@@ -20,7 +21,8 @@ Mark = dict[str, Any]
 
 def traps_figure(*, words: Words, title: str, readings: Sequence[Reading], peak: Range, colour: int) -> Figure:
     """Return the rows of one subject as prompt length against FLOP/s; hollow are those in doubt."""
-    marks = [_mark(one, words) for one in readings]
+    drawn, left_out = thinned_but(readings, lambda one: one.doubted)
+    marks = [_mark(one, words) for one in drawn]
     longest = max((one.tokens for one in readings), default=1) * 1.04
     up = [one.flops_per_s / TFLOP for one in readings] + [peak.low / TFLOP, peak.high / TFLOP]
     low, high = min(up) / _ROOM, max(up) * _ROOM
@@ -41,8 +43,9 @@ def traps_figure(*, words: Words, title: str, readings: Sequence[Reading], peak:
         ),
         caption=words.say("One point a row, as it was measured. Above the band no chip of this kind can compute."),
         legend=_legend(words, readings, colour),
-        table=_table(words, readings),
+        table=_table(words, drawn),
         spec=alt.layer(*_peak(peak, longest, x, y), _dots(marks, x, y, words, colour)).to_dict(),
+        left_out=left_out,
     )
 
 

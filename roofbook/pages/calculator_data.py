@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from roofbook.analysis.prefill import FARTHEST, Curve
 from roofbook.analysis.sharing import half_width
-from roofbook.analysis.subjects import curve_of
 from roofbook.errors import EstimateError
 from roofbook.facts import Facts, ModelFact
 from roofbook.pages.subjects import SubjectView
@@ -97,7 +96,7 @@ def choices(facts: Facts, views: Sequence[SubjectView], words: Words) -> Choices
                 server=None if view.equipment.runtime is None else view.equipment.runtime.id,
                 kv_type=kv_choice(view.subject.kv_cache_type),
                 macos=view.equipment.macos,
-                curve=curve_of(view.subject, view.found),
+                curve=view.curve,
             )
         )
     return Choices({**own_models, **models}, {**own_machines, **machines}, tuple(presets))

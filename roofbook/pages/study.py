@@ -11,7 +11,6 @@ from roofbook.analysis.latency import Point
 from roofbook.analysis.memory import KV_TYPES, MemoryTable, Served, memory_table, served
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.standing import Roofs, Spot, roofs, spokesman, spots
-from roofbook.analysis.subjects import curve_of
 from roofbook.errors import EstimateError
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Row
@@ -42,9 +41,9 @@ class Study:
     def points(self) -> list[Point]:
         return self.view.points
 
-    @cached_property
+    @property
     def curve(self) -> Curve:
-        return curve_of(self.view.subject, self.view.found)
+        return self.view.curve
 
     @property
     def curve_rows(self) -> list[Row]:

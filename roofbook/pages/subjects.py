@@ -11,7 +11,8 @@ import pandas as pd
 
 from roofbook.analysis.equipment import Equipment, equipment_of
 from roofbook.analysis.latency import Point, points_of
-from roofbook.analysis.subjects import Subject, conditions, subjects
+from roofbook.analysis.prefill import Curve
+from roofbook.analysis.subjects import Subject, conditions, curve_of, subjects
 from roofbook.charts.style import SUBJECT_COLOURS
 from roofbook.facts import Facts
 from roofbook.record import Run, all_rows
@@ -82,6 +83,11 @@ class SubjectView:
     def points(self) -> list[Point]:
         """Its measured points, doubtful rows left out."""
         return points_of(self.subject.records, self.found)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Its prefill curve, from the rows that are trusted with it."""
+        return curve_of(self.subject, self.found)
 
     @property
     def measured_on(self) -> datetime | date | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -132,3 +133,13 @@ def test_the_clients_clock_is_named(curve_of: Callable[..., Curve], english: Wor
 def test_times_as_prose(english: Words, ms: float, told: str) -> None:
     """Seconds where there are some."""
     assert time_text(english, ms) == told
+
+
+def test_a_curve_of_very_many_lengths_is_drawn_thinner(published: Curve, english: Words, impossible: Length) -> None:
+    """B53: of 6 x 333 lengths and one in doubt 900 are drawn, that one among them; the caption counts all rows."""
+    many = replace(published, lengths=published.lengths * 333)
+    drawn = figure(english, many, impossible)
+
+    assert (len(drawn.table.rows), drawn.left_out) == (900, 6 * 333 + 1 - 900)
+    assert [row[-1] for row in drawn.table.rows].count("no, in doubt") == 1
+    assert "from 1999 rows" in drawn.caption

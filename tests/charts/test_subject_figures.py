@@ -177,8 +177,9 @@ def test_each_row_is_a_mark_by_how_it_stands(english: Words) -> None:
 
 
 def test_more_rows_than_a_figure_holds_are_said(english: Words) -> None:
-    """B53: 2,001 rows are 2,000 marks, and the caption says so."""
-    drawn = sequence_figure(words=english, title="t", sent=sent(*["counts"] * 2001), colour=0)
+    """B53: 20,000 rows are 2,000 marks from the first to the last, and 18,000 are counted as left out."""
+    drawn = sequence_figure(words=english, title="t", sent=sent(*["counts"] * 20_000), colour=0)
+    places = [row[0] for row in drawn.table.rows]
 
-    assert len(drawn.table.rows) == 2000
-    assert drawn.caption == "The first 2,000 of 2,001 rows."
+    assert (len(places), places[0], places[-1], drawn.left_out) == (2000, 1, 20_000, 18_000)
+    assert [len(values) for values in drawn.spec["datasets"].values()] == [2000]

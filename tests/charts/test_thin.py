@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roofbook.charts.draw import static_svgs
 from roofbook.charts.figure import MAX_ROWS
-from roofbook.charts.thin import short_names, thinned
+from roofbook.charts.thin import short_names, thinned, thinned_but
 
 LONG = [
     "qwen2.5-coder:32b-instruct-q4_K_M-ctx16384-fa1-kvq8_0",
@@ -33,6 +33,16 @@ def test_no_point_is_kept_twice(count: int, most: int) -> None:
 
     assert kept == sorted(set(kept))
     assert len(kept) == min(count, most) == count - left_out
+
+
+def test_what_is_rare_stays() -> None:
+    """Three doubtful rows among 20,000 are what a figure of doubts is for: all three are drawn, last and so on top."""
+    kept, left_out = thinned_but(range(20_000), lambda number: number in (7, 8, 9_999), 900)
+
+    assert (len(kept), left_out, kept[-3:]) == (900, 19_100, [7, 8, 9_999])
+    assert (kept[0], kept[-4]) == (0, 19_999)
+    assert thinned_but(range(5), lambda _: True, 5) == ([0, 1, 2, 3, 4], 0)
+    assert len(thinned_but(range(20_000), lambda _: True, 900)[0]) == 450
 
 
 def test_names_that_differ_at_the_end_stay_apart_on_an_axis() -> None:

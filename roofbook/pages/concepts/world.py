@@ -9,7 +9,6 @@ from roofbook.analysis.latency import Point
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.reference import DecodeStand, decode_stands
 from roofbook.analysis.steps import StepLaw, step_laws
-from roofbook.analysis.subjects import curve_of
 from roofbook.facts import Facts, MachineFact
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Run
@@ -78,7 +77,7 @@ class World:
     def _measured(self, view: SubjectView) -> Measured:
         return Measured(
             view=view,
-            curve=curve_of(view.subject, view.found),
+            curve=view.curve,
             points=tuple(view.points),
             model=view.equipment.model,
             machine=view.equipment.machine,
