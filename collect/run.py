@@ -18,7 +18,7 @@ from collect import host
 from collect.dispatch import dispatch_of
 from collect.doubts import finder
 from collect.hardware import engine_log, hardware
-from collect.journal import Journal, being_measured, left_over, new_run_id, plan_of
+from collect.journal import FOLDER, Journal, being_measured, left_over, new_run_id, plan_of
 from collect.measure import Measurement, finished_keys
 from collect.plan import Plan, load_plan
 from collect.plan.resolve import resolve
@@ -98,10 +98,10 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
 
 def _mention_left_over(order: Order, plan: Plan, measured: Path, tell: Tell) -> None:
     for run_id in left_over(measured):
-        if plan_of(run_id) == plan.plan:
-            tell.left_over(run_id, order.resume_command(run_id))
-        else:
-            tell.left_over_of_another_plan(run_id, order.resume_command(run_id, Path("PLAN")))
+        ours = plan_of(run_id) == plan.plan
+        take_up_with = order.resume_command(run_id, None if ours else Path("PLAN"))
+        give_up_with = f"rm {shlex.quote(str(measured / FOLDER / run_id))}.*"
+        tell.left_over(run_id, take_up_with, give_up_with, of_this_plan=ours)
 
 
 def _begun(plan: Plan, reached: Reached, measured: Path, described: dict[str, Any], tell: Tell) -> Journal:

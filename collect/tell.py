@@ -126,18 +126,15 @@ class Tell:
             )
         )  # fmt: skip
 
-    def left_over(self, run_id: str, command: str) -> None:
-        """Mention a run that was stopped before its end."""
-        self.line(
-            self.words.say("Unfinished: %(run_id)s. Take it up with: %(command)s", run_id=run_id, command=command)
-        )
-
-    def left_over_of_another_plan(self, run_id: str, command: str) -> None:
-        """Mention a run of another plan that was stopped before its end."""
-        self.line(
-            self.words.say("Unfinished: %(run_id)s. Take it up with its own plan: %(command)s", run_id=run_id,
-                           command=command)
-        )  # fmt: skip
+    def left_over(self, run_id: str, take_up: str, give_up: str, *, of_this_plan: bool) -> None:
+        """Mention a run that was stopped before its end, each command on a line that can be copied."""
+        say = self.words.say
+        self.line(say("Unfinished: %(run_id)s", run_id=run_id))
+        if of_this_plan:
+            self.line("  " + say("take it up with: %(command)s", command=take_up))
+        else:
+            self.line("  " + say("take it up with its own plan: %(command)s", command=take_up))
+        self.line("  " + say("give it up with: %(command)s", command=give_up))
 
     def complete(self) -> None:
         """Say that a run that is taken up has all its requests."""
