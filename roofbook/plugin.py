@@ -68,7 +68,10 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
         self._places = Places(path.parent)
         with self._told_to_mkdocs():
             self._settings = read_settings(path)
-        lang = self._lang(config)
+            lang = self._lang(config)
+            words = load_words(self._places.locale, lang)
+        extensions = cast("dict[str, dict[str, Any]]", config["mdx_configs"])
+        extensions.setdefault("toc", {})["permalink_title"] = words.say("Link to this section")
         if config.site_url:
             config.site_url = f"{config.site_url.rstrip('/')}/"
         config.theme["language"] = lang

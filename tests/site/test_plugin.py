@@ -53,6 +53,15 @@ def test_each_language_is_a_site_of_its_own(site: Path) -> None:
     assert not (site / "en" / "data").exists()
 
 
+def test_links_to_sections_say_so_in_the_pages_language(site: Path) -> None:
+    """The sign beside each heading has a tooltip, and a screen reader reads it."""
+    for folder, told in (("", "이 절로 가는 링크"), ("en", "Link to this section")):
+        page = (site / folder / "measure.html").read_text(encoding="utf-8")
+        titles = re.findall(r'<a class="headerlink" href="#[^"]+" title="([^"]+)"', page)
+
+        assert set(titles) == {told}
+
+
 def test_no_korean_page_has_a_sentence_in_english(site: Path) -> None:
     """Five Latin words in a row, outside code and what is marked as English, are a sentence that nobody translated."""
     for path in site.rglob("*.html"):
