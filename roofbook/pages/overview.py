@@ -7,6 +7,7 @@ from typing import Any, Final
 from roofbook.analysis.intervals import REQUESTS_FOR_P99
 from roofbook.analysis.latency import Point
 from roofbook.analysis.quantities.quantity import Quantity, of_range, of_summary
+from roofbook.analysis.regression import LEVEL
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.pages import budget, data, doubts, prefill, request, speed
 from roofbook.pages.budget_steps import kv_type_of
@@ -28,6 +29,8 @@ class Number:
     what: str
     footing: str
     topic: str
+    short_of_95: bool = False
+    """The values are too few for an interval of the usual level."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,10 @@ def _room(study: Study, words: Words) -> Number | None:
 
 
 def _number(quantity: Quantity, what: str, topic: str, words: Words) -> Number | None:
-    return Number(told(quantity, words), what, footing(quantity, words), topic) if quantity.known else None
+    if not quantity.known:
+        return None
+    short = quantity.level is not None and quantity.level < LEVEL
+    return Number(told(quantity, words), what, footing(quantity, words), topic, short)
 
 
 def _caveats(study: Study, words: Words) -> list[str]:
