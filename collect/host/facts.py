@@ -108,7 +108,7 @@ class HostFacts:
             parts.append(f"{self.cores}c")
         if self._pool_bytes is not None:
             parts.append(f"{round(self._pool_bytes / GIB)}gb")
-        return "-".join(part for part in parts if part)
+        return "-".join(part for part in parts if part) or "machine"
 
 
 def this_host(*, engine_log: str | None = None) -> HostFacts:

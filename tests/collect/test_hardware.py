@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from collect import hardware as module
 from collect import host
 from collect.__main__ import main
 from collect.host import Gpu, HostFacts
 from collect.oracle import Handler, Model, Oracle, Piece, Script, Speed, always, ollama, sse
+from roofbook.facts import load_facts
 from roofbook.record import Run, read_runs
 from roofbook.theory.shapes import Ceilings, Spread
 from roofbook.units import GIB
@@ -18,6 +22,7 @@ from roofbook.units import GIB
 ROOT = Path(__file__).parents[2]
 HERE = HostFacts("AMD EPYC", 2, 24 * GIB, "Debian", "12")
 BOX = HostFacts("Intel Xeon", 16, 64 * GIB, "Ubuntu", "24.04", gpus=(Gpu("NVIDIA GeForce RTX 4090", 24564 * 2**20),))
+CATALOGUE = load_facts(ROOT / "data" / "facts")
 RATE = Spread(1e9, 1e9, 1e9, 1)
 FRONT = always(Script((*(Piece(float(n), f"data: w{n}\n\n".encode()) for n in range(3)), Piece(3, sse("[DONE]")))))
 
@@ -126,3 +131,23 @@ def test_a_plan_of_another_machine_is_noticed(measure: Measure) -> None:
     assert set(run.rows["machine"]) == {"mac-mini-m4-32gb"}  # the author's word stands
     for silent in ("this", "amd-epyc-2c-24gb"):
         assert "The plan names" not in measure(silent, handler=here, api="ollama")[1]
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+CARDS = st.lists(st.dictionaries(st.sampled_from(["name", "memory_bytes", "cores", "driver"]), SCALARS) | SCALARS)
+NAMES = [field.name for field in fields(HostFacts)]
+
+
+@example({"os": "Linux", "chip": "한글"})
+@given(
+    st.dictionaries(st.sampled_from([*NAMES, "machine", "ceilings"]), SCALARS | CARDS | st.just("macOS"), max_size=12)
+    | SCALARS
+    | CARDS
+)
+def test_whatever_a_file_says_gives_a_machine_or_none(value: object) -> None:
+    """Any JSON at all: a machine with an id that a row can carry and facts that can be written again, or none."""
+    found = HostFacts.from_json(value)
+    if found is not None:
+        assert found.machine_id(CATALOGUE)
+        json.dumps(found.as_json(), allow_nan=False)
+        assert HostFacts.from_json(found.as_json()) is not None
