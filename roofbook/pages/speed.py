@@ -191,8 +191,11 @@ def _roofline_title(study: Study, words: Words) -> str:
     decode, prefill = study.writing_reached, study.reading_reached
     if decode is None or prefill is None or "unknown" in (decode.verdict, prefill.verdict):
         return words.say("Decode and prefill against what the machine can do")
-    return words.say(
-        "Decode reaches %(decode)s of its roof, prefill %(prefill)s",
-        decode=share(decode, words),
-        prefill=share(prefill, words),
-    )
+    shares = {"decode": share(decode, words), "prefill": share(prefill, words)}
+    match decode.basis, prefill.basis:
+        case "measured", "measured":
+            return words.say("Decode reaches %(decode)s of its measured roof, prefill %(prefill)s", **shares)
+        case "datasheet", "datasheet":
+            return words.say("Decode reaches %(decode)s of the data sheet's roof, prefill %(prefill)s", **shares)
+        case _:
+            return words.say("Decode reaches %(decode)s of the nearest known roof, prefill %(prefill)s", **shares)

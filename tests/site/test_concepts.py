@@ -128,6 +128,13 @@ def test_what_changes_a_decision_comes_first(english: Pages) -> None:
     assert len(re.findall(r"^\d\. \*\*", text, re.MULTILINE)) == 5
 
 
+def test_a_prediction_says_what_the_other_form_of_the_law_would_be(english: Pages) -> None:
+    """Six: 4.5263 x 16,384 + 2.0035e-4 x 16,384^2 = 128 s; eight: -57 + 4.671 x 16,384 + 1.681e-4 x 16,384^2 = 122."""
+    text = english["next.md"].page.markdown
+    assert "The law predicts <strong>128</strong> s" in text
+    assert "With all 8 trusted lengths another form of the law is chosen, and that one says 122 s." in text
+
+
 def test_a_report_without_rows_has_all_pages(make: Make) -> None:
     pages = make([], "en")
     assert "Nothing can be predicted yet" in pages["next.md"].page.markdown

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from roofbook.analysis.coefficients import wider_curve
 from roofbook.analysis.outlook import (
     Batch,
     CachedPrompt,
@@ -110,7 +111,7 @@ def _cache_table(cached: Sequence[CachedPrompt], words: Words) -> Grid:
     return grid(heads, rows)
 
 
-def _long(law: Fit, one: Measured, words: Words) -> dict[str, str] | None:
+def _long(law: Fit, one: Measured, words: Words) -> dict[str, Any] | None:
     longest = one.curve.longest
     if longest is None or longest.tokens >= LONG_TOKENS:
         return None
@@ -123,7 +124,17 @@ def _long(law: Fit, one: Measured, words: Words) -> dict[str, str] | None:
         "straight": words.significant(straight / MS_PER_S),
         "times": words.significant(LONG_TOKENS / longest.tokens, 2),
         "longest": words.number(longest.tokens),
+        "otherwise": _by_another_form(one, words),
     }
+
+
+def _by_another_form(one: Measured, words: Words) -> dict[str, str] | None:
+    """Return what the law of all trusted lengths says, where that has another form than the curve's own."""
+    whole = wider_curve(one.view.subject, one.view.found)
+    if whole.chosen is None or one.curve.chosen is None or whole.chosen.powers == one.curve.chosen.powers:
+        return None
+    seconds = whole.chosen.fit.value(LONG_TOKENS) / MS_PER_S
+    return {"lengths": words.number(len(whole.lengths)), "seconds": words.significant(seconds)}
 
 
 def _smaller(world: World, one: Measured, law: Fit, words: Words) -> dict[str, Any] | None:
