@@ -2,12 +2,11 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
 from collect import host
-from collect.fields import at
 from collect.host import HostFacts
 from collect.plan import Plan
 from collect.reach import Reached
@@ -15,6 +14,7 @@ from collect.scrub import of_this_process
 from roofbook.errors import ReaderError
 from roofbook.facts import Facts
 from roofbook.places import Places
+from roofbook.validity.known import processor_ceilings
 
 FILE_ENDING: Final = ".json"
 """A plan's machine that ends so is a file beside the plan: what `python -m collect facts` printed there."""
@@ -79,8 +79,8 @@ def read_host(plan_path: Path, plan: Plan) -> ReadHost:
             "%(file)s does not say what a machine is. Print it there: python -m collect facts > %(file)s",
             file=path.name,
         )
-    ceilings = at(clean, "ceilings")
-    return ReadHost(facts, {"ceilings": cast("dict[str, Any]", ceilings)} if isinstance(ceilings, dict) else {})
+    ceilings = processor_ceilings(cast("dict[str, Any]", clean))
+    return ReadHost(facts, {} if ceilings is None else {"ceilings": asdict(ceilings)})
 
 
 def engine_log(places: Places) -> Path:

@@ -24,7 +24,7 @@ from collect.oracle import Heard, Model, Oracle, Speed, llamacpp
 from collect.plan import load_plan
 from collect.schedule import schedule
 from roofbook.errors import RecordError
-from roofbook.record import Row, read_run
+from roofbook.record import Row, read_run, read_samples
 from roofbook.validity import records
 
 ROOT: Final = Path(__file__).parents[2]
@@ -160,6 +160,9 @@ def _judge(lives: Sequence[tuple[bool, Sequence[Heard]]], measured: Path, verdic
     verdict.torn += [f"left behind: {other}" for other in sorted(measured.rglob("*")) if other.suffix in _LEFTOVERS]
     run = read_run(path)
     rows = records(run.rows)
+    looks = {sample["time"] for sample in read_samples(measured, run.run_id)}
+    if len(looks) < len({row["segment"] for row in rows}):
+        verdict.lost.append(f"samples: {len(looks)} looks in {len(lives)} lives")
     wanted = _wanted(measured.parents[1] / "p.yml", run.facts.plan["run"]["seed"])
     kept = Counter(str(row["nonce"]) for row in rows)
     verdict.repeated += [f"row of {nonce!r} twice" for nonce, count in kept.items() if count > 1]

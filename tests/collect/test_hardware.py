@@ -69,7 +69,9 @@ def test_a_server_elsewhere_stays_unknown_until_it_described_itself(measure: Mea
     assert run.rows["machine"].isna().all()
     assert run.facts.host["machine"] == "amd-epyc-2c-24gb"  # the client's, and the rows say that it is not the server
 
-    ceilings = {"bandwidth_bytes_per_s": {"median": 5e10, "low": 4e10, "high": 6e10, "n": 9}}
+    read = {"median": 5e10, "low": 4e10, "high": 6e10, "n": 9}
+    broken = {"median": 1e12, "low": float("nan"), "high": 2e12, "n": 9}
+    ceilings = {"bandwidth_bytes_per_s": read, "flops_per_s": broken, "measured_on": "cpu", "source": "numpy"}
     described = {**BOX.as_json(), "machine": "whatever it was called", "ceilings": ceilings}
     (tmp_path / "plans" / "server.json").write_text(json.dumps(described))
     code, said, (run,) = measure("server.json")
@@ -77,7 +79,7 @@ def test_a_server_elsewhere_stays_unknown_until_it_described_itself(measure: Mea
     assert "nobody told which" not in said
     assert set(run.rows["machine"]) == {"nvidia-rtx-4090"}  # the catalogue's card with that memory
     assert (run.facts.host["machine"], run.facts.host["chip"]) == ("nvidia-rtx-4090", "Intel Xeon")
-    assert run.facts.host["ceilings"] == ceilings
+    assert run.facts.host["ceilings"] == {**ceilings, "flops_per_s": None}
 
 
 def test_facts_come_back_from_their_json() -> None:
