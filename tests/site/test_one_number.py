@@ -3,22 +3,27 @@
 import html
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 SUBJECT = "mac-mini-m4-32gb-ollama-qwen2-5-7b-q4-k-m-q8-0-7196d2"
 
-ROWS = {
+ROWS: dict[str, Any] = {
     "en": {
         "budget": "Prompt tokens within a TTFT of {} ms",
         "rag": "TTFT of a RAG prompt of 1,600 tokens",
         "requests": "Requests of 4,096 tokens that fit, {}",
+        "limit": (r"from (\d+) requests of 4,096 tokens on", r"arithmetic limits decode from (\d+) requests on"),
+        "slower": (r"say the same more firmly: ([\d.]+) % less", r"the median rate changes by -([\d.]+) %"),
         "bend": r"The quadratic term is ([\d.]+) times .{0,40} takes \(([\d.]+) to ([\d.]+)\)",
     },
     "ko": {
         "budget": "TTFT {} ms 안에 들어가는 프롬프트 토큰",
         "rag": "1,600토큰 RAG 프롬프트의 TTFT",
         "requests": "들어가는 4,096토큰 요청 수, {}",
+        "limit": (r"4,096토큰 요청이 (\d+)\s*개가 될 때부터", r"요청 (\d+)개부터는 연산이 디코드의 한계입니다"),
+        "slower": (r"토큰\s*의 차이는 ([\d.]+)%", r"속도 중앙값의 변화는 -([\d.]+)%"),
         "bend": r"제곱항이 .{0,40}?([\d.]+)배입니다\(([\d.]+)~([\d.]+)배\)",
     },
 }
@@ -98,6 +103,33 @@ def test_how_much_the_curve_bends_is_one(shipped: Path, lang: str) -> None:
         text = plain(read(shipped, lang, page))
         between = r".{0,90}?".join(rf"(?<![\d.]){re.escape(number)}(?![\d.])" for number in found.groups())
         assert re.search(between, text), (page, found.groups())
+
+
+@pytest.mark.parametrize("lang", ["ko", "en"])
+def test_where_arithmetic_becomes_the_limit_is_one(shipped: Path, lang: str) -> None:
+    """The page of metrics, the subject's memory page, and the page that explains memory."""
+    said, shown = ROWS[lang]["limit"]
+    told = re.search(said, plain(read(shipped, lang, "metrics.html")))
+    drawn = re.search(shown, plain(read(shipped, lang, f"{SUBJECT}/memory.html")))
+    listed = next(
+        row
+        for row in rows(read(shipped, lang, "memory.html"))
+        if row[:2] == ["Mac mini M4, 32 GB", "q8_0"] and len(row) == 5
+    )
+    assert told
+    assert drawn
+    assert told[1] == drawn[1] == listed[3]
+
+
+@pytest.mark.parametrize("lang", ["ko", "en"])
+def test_how_much_decode_slows_is_one(shipped: Path, lang: str) -> None:
+    """Between the baseline's two prompts: the page of metrics and the prefill page."""
+    said, tested = ROWS[lang]["slower"]
+    told = re.search(said, plain(read(shipped, lang, "metrics.html")))
+    shown = re.search(tested, plain(read(shipped, lang, f"{SUBJECT}/prefill.html")))
+    assert told
+    assert shown
+    assert told[1] == shown[1]
 
 
 @pytest.mark.parametrize("lang", ["ko", "en"])
