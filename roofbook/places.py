@@ -29,6 +29,11 @@ class Places:
         return self.root / "templates" / "locale"
 
     @property
+    def compiled(self) -> Path:
+        """Templates as Python runs them, kept from one build to the next."""
+        return self.root / ".cache" / "templates"
+
+    @property
     def plans(self) -> Path:
         return self.root / "plans"
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from roofbook.charts.draw import library_versions, live_spec, static_svgs
+from roofbook.charts.draw import library_versions, live_spec, static_svgs, vega_bundle
 from roofbook.charts.figure import Column, Figure, Key, Table, checked
 from roofbook.charts.poster import poster
 from roofbook.words import Words
@@ -43,6 +43,17 @@ class FigureCache:
         if path:
             _write(path, picture)
         return picture
+
+    def vega_bundle(self) -> bytes:
+        """Return the script that makes charts live; packing it takes as long as a small build."""
+        key = hashlib.sha256("\0".join((_code(), library_versions(), "vega")).encode()).hexdigest()
+        path = self._folder / key[:2] / f"{key}.js" if self._folder else None
+        if path and path.is_file():
+            return path.read_bytes()
+        bundle = vega_bundle().encode()
+        if path:
+            _write(path, bundle)
+        return bundle
 
     def draw(self, build: Callable[..., Figure], words: Words, /, **inputs: object) -> Drawn:
         """Return ``build(words=words, **inputs)``, drawn; *inputs* are values whose repr tells them whole.

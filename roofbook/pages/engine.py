@@ -1,5 +1,6 @@
 """Jinja, set so that a value cannot become markup and a mistake names its template and line."""
 
+import os
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, Final, cast
 from jinja2 import (
     ChoiceLoader,
     Environment,
+    FileSystemBytecodeCache,
     FileSystemLoader,
     StrictUndefined,
     TemplateError,
@@ -27,9 +29,10 @@ class Engine:
     """Renders the templates of *folders* in one language.
 
     What a template prints is escaped for Markdown and HTML; the sentences of ``say`` may hold markup, their values not.
+    *compiled* is where templates are kept as Python runs them (None: nowhere).
     """
 
-    def __init__(self, folders: tuple[Path, ...], words: Words) -> None:
+    def __init__(self, folders: tuple[Path, ...], words: Words, compiled: Path | None = None) -> None:
         self._words = words
         self._environment = Environment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
@@ -39,6 +42,7 @@ class Engine:
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
+            bytecode_cache=_kept(compiled),
         )
         names: dict[str, Any] = {
             "lang": words.lang,
@@ -82,6 +86,17 @@ class Engine:
 
     def _say_n(self, one: str, many: str, n: int, /, **values: object) -> Markup:
         return Markup(self._words.say_n(one, many, n, **_escaped(values)))
+
+
+def _kept(folder: Path | None) -> FileSystemBytecodeCache | None:
+    """Return the cache in *folder*; None where there can be none, which is no reason to fail."""
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return FileSystemBytecodeCache(str(folder)) if os.access(folder, os.W_OK) else None
 
 
 def _strong(value: object) -> Markup:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from roofbook.charts.cache import Drawn, FigureCache
-from roofbook.charts.draw import vega_bundle
 from roofbook.facts import load_facts
 from roofbook.pages import budget, data, overview, prefill, speed
 from roofbook.pages.calculator import calculator
@@ -47,7 +46,7 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
     Raises a RoofbookError that names the run file, the template or the catalogue that is wrong.
     """
     words = load_words(places.locale, lang, zone=settings.zone)
-    engine = Engine((places.root / "templates", places.root / "site_src"), words)
+    engine = Engine((places.root / "templates", places.root / "site_src"), words, places.compiled)
     press = Press(engine, settings, lang)
     facts = load_facts(places.facts)
     runs = read_runs(places.measured)
@@ -73,7 +72,7 @@ def build_site(places: Places, settings: Settings, lang: str, figures: FigureCac
         assets |= tables(known)
         assets |= {table: data for one in quotable.values() for table, data in one.tables.items()}
         if any(one.drawn for one in known) or any(page.figures for section in sections for page in section.pages):
-            assets[VEGA] = vega_bundle().encode()
+            assets[VEGA] = figures.vega_bundle()
     pages = navigation(home, [*written, *known, *own_posts], sections, words)
     return Site(lang, pages, assets, tuple(sorted(words.missing)))
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from roofbook.errors import EstimateError
@@ -85,6 +86,7 @@ def cache_bytes(
     return kept + sequences * state_bytes(model)
 
 
+@cache  # asked for at every length and number of requests
 def token_bytes(model: Model, kv_type: str | None, kind: LayerKind = "global") -> Range:
     """Return the bytes that one token adds to all layers of *kind*.
 

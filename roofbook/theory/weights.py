@@ -1,7 +1,7 @@
 """What a model's weights weigh, and what of them a token reads: from a file's own figures, else by rules."""
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final, Literal
 
 from roofbook.errors import EstimateError
@@ -95,7 +95,7 @@ def weights(model: Model, quantization: str | None = None) -> Weights:
     return _by_rules(model, name)
 
 
-@lru_cache(maxsize=256)  # asked for once a row
+@cache  # asked for once a row
 def matmul_params(model: Model) -> Range:
     """Return the weights that one token is multiplied by, the output matrix left out (experts: those it uses).
 

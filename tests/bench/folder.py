@@ -20,9 +20,13 @@ MB = 10**6
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process took: seconds on the wall, and the most memory it held."""
+    """What one process took: seconds on the wall, seconds of computing, and the most memory it held.
+
+    Of the two times the second hardly depends on what else the machine is doing, so ratios are made of it.
+    """
 
     wall_s: float
+    cpu_s: float
     memory_mb: float
 
 
@@ -53,7 +57,7 @@ def build(folder: Path, *arguments: str) -> Cost:
     if process.returncode != 0:
         raise SystemExit(f"the build of {folder} failed: run `mkdocs build --strict` to see why")
     unit = 1 if sys.platform == "darwin" else 1024  # bytes on a Mac, KiB elsewhere
-    return Cost(time.perf_counter() - start, used.ru_maxrss * unit / MB)
+    return Cost(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * unit / MB)
 
 
 def curve(number: int, *, repeats: int = 3) -> list[Row]:
