@@ -1,20 +1,29 @@
 """How prefill time grows with the prompt: the law chosen from the rows, and what it predicts, with intervals.
 
-One point a length: the median of its rows. Repeats of one length share whatever the law misses there, so counting
-them as independent points would narrow every interval; their own scatter is kept beside (``repeat_spread_share``). A
-row that stands for several runs (``aggregate_of``) is a median already and enters as the one value it is. Every
-interval here is therefore about the median of a length, not about a single request.
+The rows are fitted, each as it is: a single request as one, a published median (``aggregate_of``) as the one value it
+is. So every interval is about one more row of that kind. Where a curve mixes both, each length counts once, by its
+median: the two do not scatter alike. What a law is worth is asked of lengths: the rules of how many there must be count
+lengths, and what is left out is a whole length, against its median. Repeats of one length share whatever the law misses
+there; whether that is more than their own scatter is tested (``lack_of_fit``), and a law that fails predicts nothing.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 from scipy import optimize
 
-from roofbook.analysis.regression import Fit, Interval, fit, leave_one_out, root_mean_square
+from roofbook.analysis.regression import (
+    Fit,
+    Interval,
+    LackOfFit,
+    fit,
+    lack_of_fit,
+    leave_one_out,
+    root_mean_square,
+)
 
 LAWS: Final[tuple[tuple[int, ...], ...]] = ((1,), (1, 2), (0, 1, 2))
 """The candidates aT, aT+bT^2, c+aT+bT^2, as powers of the prompt's tokens T."""
@@ -24,6 +33,9 @@ LENGTHS_FOR_A_CHOICE: Final = 5
 
 LENGTHS_FOR_A_CONSTANT: Final = 8
 """The contract's rule: with fewer points three parameters follow the noise, however small their residuals."""
+
+REJECTED: Final = 0.05
+"""A law is ruled out where chance alone would miss the repeats' means by so much less often than this."""
 
 FARTHEST: Final = 64
 """A budget is looked for up to this many times the longest measured prompt; beyond that no fit means anything."""
@@ -61,6 +73,8 @@ class Candidate:
     powers: tuple[int, ...]
     fit: Fit
     left_out: tuple[float, ...] | None
+    lack_of_fit: LackOfFit | None
+    """None where no length was repeated: then nothing tells what the law misses from scatter."""
 
     @property
     def left_out_rms(self) -> float | None:
@@ -109,6 +123,9 @@ class Budget:
     high: float | None
 
 
+Rejection = Literal["lack_of_fit", "hold_out"]
+
+
 @dataclass(frozen=True)
 class Curve:
     """A subject's prefill curve. *chosen* is None where the lengths are too few; the candidates may still be drawn."""
@@ -135,21 +152,43 @@ class Curve:
     def longest(self) -> Length | None:
         return self.lengths[-1] if self.lengths else None
 
+    @property
+    def rejected(self) -> Rejection | None:
+        """What speaks against the chosen law: the repeats' own scatter, or the longest length; None for nothing."""
+        held, lack = self.hold_out(), self.chosen and self.chosen.lack_of_fit
+        if lack is not None and lack.p_value < REJECTED:
+            return "lack_of_fit"
+        return "hold_out" if held is not None and not held.inside else None
+
+    @property
+    def law(self) -> Fit | None:
+        """The chosen law to predict with; None without one, and where its own rows speak against it."""
+        return self.chosen.fit if self.chosen is not None and self.rejected is None else None
+
+    def errors(self) -> tuple[float, ...]:
+        """Return, of each length, by the chosen law / measured - 1; empty without one."""
+        law = self.chosen
+        return (
+            ()
+            if law is None
+            else tuple(law.fit.value(length.tokens) / length.prefill_ms - 1 for length in self.lengths)
+        )
+
     def candidate(self, powers: tuple[int, ...]) -> Candidate | None:
         return next((c for c in self.candidates if c.powers == powers), None)
 
     def ttft(self, tokens: float) -> Interval | None:
-        """Return the wait for the first token by the chosen law, the overhead added; ms, None without a law."""
-        if self.chosen is None:
+        """Return the wait for the first token by the law, the overhead added; ms, None without a law."""
+        if self.law is None:
             return None
-        band, overhead_ms = self.chosen.fit.prediction(tokens), self.overhead_ms or 0.0
+        band, overhead_ms = self.law.prediction(tokens), self.overhead_ms or 0.0
         return Interval(band.mid + overhead_ms, band.low + overhead_ms, band.high + overhead_ms)
 
     def budget(self, target_ms: float) -> Budget | None:
-        """Return how many prompt tokens fit *target_ms* of TTFT by the chosen law; None without one."""
-        if self.chosen is None or self.longest is None:
+        """Return how many prompt tokens fit *target_ms* of TTFT by the law; None without one."""
+        if self.law is None or self.longest is None:
             return None
-        return prompt_budget(self.chosen.fit, target_ms, self.overhead_ms or 0.0, self.longest.tokens)
+        return prompt_budget(self.law, target_ms, self.overhead_ms or 0.0, self.longest.tokens)
 
     def hold_out(self) -> HoldOut | None:
         """Return the hold-out of the chosen law."""
@@ -163,8 +202,8 @@ def prefill_curve(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> Cur
     """
     timed, clock = _timed(rows)
     lengths = _lengths(timed)
-    tokens, times = [length.tokens for length in lengths], [length.prefill_ms for length in lengths]
-    candidates = _candidates(tokens, times)
+    points = _points(timed, lengths)
+    candidates = _candidates(points, lengths)
     chosen = choose(candidates, len(lengths))
     unseen: tuple[Unseen, ...] = ()
     if chosen is not None and others is not None:
@@ -176,7 +215,7 @@ def prefill_curve(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> Cur
         lengths=lengths,
         candidates=candidates,
         chosen=chosen,
-        held_out=_held_out(tokens, times),
+        held_out=_held_out(points, lengths),
         unseen=unseen,
         overhead_ms=_overhead(timed, clock),
         repeat_spread_share=_repeat_spread(timed),
@@ -238,10 +277,13 @@ def _timed(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _lengths(timed: pd.DataFrame) -> tuple[Length, ...]:
-    # Wanted lengths name a cell; counted ones differ by a token or two between its repeats.
-    cells = timed["prompt_tokens_wanted"].fillna(timed["prompt_tokens"])
-    lengths = [_length(group) for _, group in timed.groupby(cells.astype("int64"))]
+    lengths = [_length(group) for _, group in timed.groupby(_cells(timed))]
     return tuple(sorted(lengths, key=lambda length: length.tokens))
+
+
+def _cells(timed: pd.DataFrame) -> "pd.Series[int]":
+    """Return what names each row's length: the wanted one; counted ones differ by a token or two between repeats."""
+    return timed["prompt_tokens_wanted"].fillna(timed["prompt_tokens"]).astype("int64")
 
 
 def _length(group: pd.DataFrame) -> Length:
@@ -259,20 +301,67 @@ def _length(group: pd.DataFrame) -> Length:
     )
 
 
-def _candidates(tokens: list[float], times: list[float]) -> tuple[Candidate, ...]:
-    fitted = [(powers, fit(tokens, times, powers)) for powers in LAWS]
-    return tuple(
-        Candidate(powers, law, leave_one_out(tokens, times, powers)) for powers, law in fitted if law is not None
+@dataclass(frozen=True)
+class _Points:
+    """What is fitted: tokens, ms, and the length (by its place, shortest first) that each point belongs to."""
+
+    tokens: list[float]
+    times: list[float]
+    lengths: list[int]
+
+    def without(self, length: int) -> "_Points":
+        kept = [place for place, own in enumerate(self.lengths) if own != length]
+        return _Points(
+            [self.tokens[place] for place in kept],
+            [self.times[place] for place in kept],
+            [self.lengths[place] for place in kept],
+        )
+
+
+def _points(timed: pd.DataFrame, lengths: Sequence[Length]) -> _Points:
+    aggregates = timed["aggregate_of"].notna()
+    if aggregates.any() and not aggregates.all():
+        tokens, times = [length.tokens for length in lengths], [length.prefill_ms for length in lengths]
+        return _Points(tokens, times, list(range(len(lengths))))
+    cells = _cells(timed)
+    middles = timed["tokens"].astype(float).groupby(cells).median().sort_values(kind="stable")
+    places = {cell: place for place, cell in enumerate(middles.index)}
+    return _Points(
+        [float(tokens) for tokens in timed["tokens"]],
+        [float(time) for time in timed["time_ms"]],
+        [places[cell] for cell in cells],
     )
 
 
-def _held_out(tokens: list[float], times: list[float]) -> tuple[HoldOut, ...]:
-    held_out: list[HoldOut] = []
-    for powers in LAWS:
-        law = fit(tokens[:-1], times[:-1], powers)
-        if law is not None:
-            held_out.append(HoldOut(powers, tokens[-1], times[-1], law.prediction(tokens[-1]), len(tokens) - 1))
-    return tuple(held_out)
+def _candidates(points: _Points, lengths: Sequence[Length]) -> tuple[Candidate, ...]:
+    fitted = [(powers, _fit(points, powers)) for powers in LAWS]
+    return tuple(
+        Candidate(
+            powers,
+            law,
+            leave_one_out(points.tokens, points.times, powers, points.lengths),
+            lack_of_fit(law, points.times, points.lengths),
+        )
+        for powers, law in fitted
+        if law is not None
+    )
+
+
+def _fit(points: _Points, powers: tuple[int, ...]) -> Fit | None:
+    """Return the fit where lengths are left over, too: repeats of two lengths say nothing about a bend."""
+    return fit(points.tokens, points.times, powers) if len(set(points.lengths)) > len(powers) else None
+
+
+def _held_out(points: _Points, lengths: Sequence[Length]) -> tuple[HoldOut, ...]:
+    if not lengths:
+        return ()
+    longest, shorter = lengths[-1], points.without(len(lengths) - 1)
+    fitted = [(powers, _fit(shorter, powers)) for powers in LAWS]
+    return tuple(
+        HoldOut(powers, longest.tokens, longest.prefill_ms, law.prediction(longest.tokens), len(lengths) - 1)
+        for powers, law in fitted
+        if law is not None
+    )
 
 
 def _overhead(timed: pd.DataFrame, clock: str) -> float | None:
@@ -285,7 +374,7 @@ def _overhead(timed: pd.DataFrame, clock: str) -> float | None:
 def _repeat_spread(timed: pd.DataFrame) -> float | None:
     """Pool the relative scatter of single requests at one length; medians of several say nothing about it."""
     single = timed[timed["aggregate_of"].isna()]
-    cells = single["prompt_tokens_wanted"].fillna(single["prompt_tokens"]).astype("int64")
+    cells = _cells(single)
     logs = np.log(single["time_ms"].to_numpy(dtype=float))
     groups = [logs[(cells == cell).to_numpy()] for cell in cells.unique()]
     freedom = sum(len(group) - 1 for group in groups)

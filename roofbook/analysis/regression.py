@@ -128,16 +128,56 @@ def fit(x: Sequence[float], y: Sequence[float], powers: Sequence[int], variance_
     )
 
 
-def leave_one_out(x: Sequence[float], y: Sequence[float], powers: Sequence[int]) -> tuple[float, ...] | None:
-    """Return, for each point, predicted / measured - 1 by the fit of all the others; None where one cannot be made."""
+@dataclass(frozen=True)
+class LackOfFit:
+    """Whether a law misses the means of repeats by more than the repeats scatter: an F test."""
+
+    f: float
+    freedom: tuple[int, int]
+    p_value: float
+
+
+def lack_of_fit(law: Fit, y: Sequence[float], groups: Sequence[int]) -> LackOfFit | None:
+    """Test *law* against the *y* it was fitted to; *groups* says which of them repeat one another.
+
+    What is left splits in two: the repeats' scatter around their own mean, and the rest. None where nothing was
+    repeated, or the law has as many coefficients as there are groups. Draper and Smith, Applied Regression Analysis.
+    """
+    values, cells = np.asarray(y, dtype=float), np.asarray(groups)
+    distinct = np.unique(cells)
+    missed, repeated = len(distinct) - len(law.powers), len(values) - len(distinct)
+    if missed < 1 or repeated < 1:
+        return None
+    scatter = 0.0
+    for cell in distinct:
+        own = values[cells == cell]
+        weights = own**-law.variance_power
+        scatter += float((weights * (own - np.average(own, weights=weights)) ** 2).sum())
+    if scatter <= 0:
+        return None
+    left = law.sigma**2 * law.degrees_of_freedom
+    f = max(0.0, left - scatter) / missed / (scatter / repeated)
+    return LackOfFit(f, (missed, repeated), float(stats.f.sf(f, missed, repeated)))
+
+
+def leave_one_out(
+    x: Sequence[float], y: Sequence[float], powers: Sequence[int], groups: Sequence[int] | None = None
+) -> tuple[float, ...] | None:
+    """Return, for each point, predicted / measured - 1 by the fit of all the others; None where one cannot be made.
+
+    With *groups* whole groups are left out, in their order, and each is held by the medians of its x and its y.
+    """
+    cells = np.arange(len(x)) if groups is None else np.asarray(groups)
+    xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     errors: list[float] = []
-    for left_out in range(len(x)):
-        others = [i for i in range(len(x)) if i != left_out]
-        without = _solve([x[i] for i in others], [y[i] for i in others], powers, variance_power=2)
+    for cell in np.unique(cells):
+        left_out = cells == cell
+        without = _solve(xs[~left_out].tolist(), ys[~left_out].tolist(), powers, variance_power=2)
         if without is None:
             return None
-        predicted = sum(c * x[left_out] ** p for c, p in zip(without[0], powers, strict=True))
-        errors.append(predicted / y[left_out] - 1)
+        at = float(np.median(xs[left_out]))
+        predicted = sum(c * at**p for c, p in zip(without[0], powers, strict=True))
+        errors.append(predicted / float(np.median(ys[left_out])) - 1)
     return tuple(errors) if errors else None
 
 
