@@ -179,7 +179,7 @@ def test_the_answer_stands_before_the_figure_and_the_figure_before_the_tables(pu
 def test_speed_holds_both_phases_against_both_roofs(published: SubjectView) -> None:
     """Decode: 4.3706 GB of weights and 74 x 30,464 B of cache, 20.99 times a second: 91.8 GB/s of 100 and of 120.
 
-    Prefill: 48.2 TFLOP in 17.846 s are 2.70 TFLOPS, of 2.9 measured and of 3.76 to 4.6 by data sheet.
+    Prefill: 48.2 TFLOP in 17.846 s are 2.70 TFLOPS, of 2.9 measured and of 3.76 to 4.6 as stated.
     """
     source = markdown(published, "speed")
 
@@ -190,7 +190,7 @@ def test_speed_holds_both_phases_against_both_roofs(published: SubjectView) -> N
         ["Reached", "91.8 GB/s", "2.7 TFLOPS"],
         ["Roof as measured without a model", "100 GB/s", "2.90 TFLOPS"],
         ["Share of it", "92 %", "93 %"],
-        ["Roof by data sheet", "120 GB/s", "3.76 to 4.60 TFLOPS"],
+        ["Roof as stated", "120 GB/s", "3.76 to 4.60 TFLOPS"],
         ["Share of it", "76 %", "59 to 72 %"],
         # 100 / 91.79 - 1 and 120 / 91.79 - 1; 2.9 / 2.701 - 1 and 4.6 / 2.701 - 1
         ["Could be faster by", "8.9 to 31 %", "7.4 to 70 %"],

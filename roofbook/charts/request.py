@@ -48,7 +48,10 @@ def request_figure(*, words: Words, requests: Sequence[RequestParts], colour: in
             bars=words.number(len(requests)),
             title=title,
         ),
-        caption=words.say("Medians of single requests, one after the other, with nothing of the prompt in a cache."),
+        caption=words.say(
+            "Each question was new and sent after the one before it. A bar is the middle value (median) of several "
+            "runs; a template that all prompts share may still have been cached."
+        ),
         legend=(
             Key("dot", hue, words.say("Reading the prompt (prefill)")),
             Key("dot", MUTED, words.say("Until the first token arrives")),

@@ -177,7 +177,7 @@ def _caption(words: Words, roofs: Roofs) -> str:
     bound = words.say("Below the slope memory is the limit, below the flat roof arithmetic is.")
     if not _corners(roofs.datasheet):
         return bound
-    above = words.say("No point can stand above the upper edge of the data sheet.")
+    above = words.say("A point above the upper edge of the stated band cannot be right: measurement or band is wrong.")
     return f"{bound} {above}"
 
 
@@ -189,7 +189,9 @@ def _legend(words: Words, roofs: Roofs, spots: Sequence[Spot], colour: int) -> t
     if any(spot.doubtful for spot in spots):
         keys.append(Key("hollow", hue, words.say("In doubt")))
     if _corners(roofs.datasheet):
-        keys.append(Key("band", MUTED, words.say("Data sheet (where sources differ, from one to the other)")))
+        keys.append(
+            Key("band", MUTED, words.say("Stated of the machine (where sources differ, from one to the other)"))
+        )
     if _corners(roofs.measured):
         keys.append(Key("dashed", INK, words.say("Measured on such a machine without a language model")))
     return tuple(keys)

@@ -31,7 +31,7 @@ def sequence_figure(*, words: Words, title: str, sent: Sequence[Sent], colour: i
     drawn, left_out = thinned(sent)
     experiments = short_names([one.experiment for one in sent])
     marks = [_mark(one, experiments[one.experiment], words) for one in drawn]
-    x = alt.X("place").type("quantitative").title(words.say("Row, in the order of sending"))
+    x = alt.X("place").type("quantitative").title(words.say("Row, in the order of sending (imported: of publication)"))
     x = x.scale(nice=False, domain=[-0.6, max((one.place for one in sent), default=0) + 0.6])
     x = x.axis(format=",~r", tickCount=8, tickMinStep=1)
     y = alt.Y("label").type("nominal").sort(list(experiments.values())).title(words.say("Experiment"))

@@ -41,7 +41,10 @@ def traps_figure(*, words: Words, title: str, readings: Sequence[Reading], peak:
             rows=words.number(len(readings)),
             title=title,
         ),
-        caption=words.say("One point a row, as it was measured. Above the band no chip of this kind can compute."),
+        caption=words.say(
+            "One point a row: a single request, or a published median. Above the band lies more than anybody states "
+            "for this chip."
+        ),
         legend=_legend(words, readings, colour),
         table=_table(words, drawn),
         spec=alt.layer(*_peak(peak, longest, x, y), _dots(marks, x, y, words, colour)).to_dict(),
@@ -94,7 +97,7 @@ def _legend(words: Words, readings: Sequence[Reading], colour: int) -> tuple[Key
     keys = [Key("dot", hue, words.say("One row"))] if not all(one.doubted for one in readings) else []
     if any(one.doubted for one in readings):
         keys.append(Key("hollow", hue, words.say("In doubt: most of the prompt came from a cache")))
-    return (*keys, Key("band", MUTED, words.say("The chip's peak by data sheet")))
+    return (*keys, Key("band", MUTED, words.say("The chip's peak, as stated")))
 
 
 def _table(words: Words, readings: Sequence[Reading]) -> Table:

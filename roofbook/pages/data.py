@@ -210,7 +210,7 @@ def _versions(view: SubjectView, words: Words) -> Grid:
     """Return the server's versions in the order they were met: the subject's history."""
     heads = [
         (words.say("Server version"), False),
-        (words.say("Runs"), False),
+        (words.say("Measurement runs"), False),
         (words.say("First request"), False),
         (words.say("Last request"), False),
     ]

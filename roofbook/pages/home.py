@@ -95,7 +95,7 @@ def tiles(view: SubjectView, topics: Mapping[str, str], library: Library) -> lis
         share, prefill = number(f"{long}.prefill_datasheet_share"), number(f"{long}.prefill_ms")
         # Its range is the dispute about the chip's peak; what was measured behind it is so many requests.
         counted = replace(share, n=prefill.n, counted=prefill.counted)
-        what = words.say("of the arithmetic in the chip's data sheet is reached while it reads a prompt")
+        what = words.say("of the arithmetic peak stated for the chip is reached while it reads a prompt")
         shown.append((share, what, counted, "speed"))
     budget = number(f"prefill.budget_tokens.{TARGET_MS}")
     what = words.say(

@@ -44,7 +44,7 @@ class Lead:
 
 _READING: Final[Mapping[str, str]] = {
     "measured": mark("of the arithmetic that a benchmark without a model reached on such a machine, while it reads"),
-    "datasheet": mark("of the arithmetic in the data sheet, while it reads a prompt"),
+    "datasheet": mark("of the arithmetic peak stated for the chip, while it reads a prompt"),
 }
 _WRITING: Final[Mapping[str, str]] = {
     "measured": mark("of the bandwidth that a benchmark without a model reached on such a machine, while it writes"),
@@ -145,7 +145,7 @@ def _share(study: Study, words: Words) -> Number | None:
             return _number(by_datasheet, words.say(phase["datasheet"]), "speed", words)
         what = words.say(phase["measured"])
         if by_datasheet.known:
-            what += " " + words.say("(%(share)s of the data sheet's)", share=told(by_datasheet, words))
+            what += " " + words.say("(%(share)s of the stated peak)", share=told(by_datasheet, words))
         return _number(of_range("share", reached.measured_share), what, "speed", words)
     return None
 

@@ -68,6 +68,7 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "doubts": by_kind([finding for finding in of_rows if finding.doubtful], words),
         "notes": by_kind([finding for finding in of_rows if not finding.doubtful], words),
         "medians_only": bool(study.points) and all(point.ttft.interval is None for point in study.points),
+        "peak_by_others": peak_by_others(study),
         "requests_for_p99": REQUESTS_FOR_P99,
         "chunk_tokens": CHUNK_TOKENS,
         "limits": [percent(limit, words) for limit in (MEASURED_LIMIT, DECODE_LIMIT, PREFILL_LIMIT)],
@@ -96,6 +97,12 @@ def headline(study: Study, words: Words) -> Sentence:
         case _:
             message = mark("Neither how fast it reads nor how fast it writes could be measured.")
     return Sentence(message, rates)
+
+
+def peak_by_others(study: Study) -> bool:
+    """Return whether the chip's arithmetic peak is one that its maker does not state and nobody checked."""
+    chip = study.view.equipment.chip
+    return chip is not None and chip.chip.vendor == "apple" and "fp32_tflops" in chip.provenance.unverified
 
 
 def reading_rate(point: Point) -> Quantity:

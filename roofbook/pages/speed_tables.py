@@ -56,7 +56,7 @@ def verdicts(study: Study, words: Words) -> Grid | None:
         words.say("Reached"),
         words.say("Roof as measured without a model"),
         words.say("Share of it"),
-        words.say("Roof by data sheet"),
+        words.say("Roof as stated"),
         words.say("Share of it"),
         words.say("Could be faster by"),
         words.say("Verdict"),
@@ -215,10 +215,10 @@ def shares_by_point(study: Study, words: Words) -> Grid | None:
         (words.say("Prompt tokens"), True),
         ("GB/s", True),
         (words.say("of measured"), True),
-        (words.say("of data sheet"), True),
+        (words.say("of the stated peak"), True),
         ("TFLOPS", True),
         (words.say("of measured"), True),
-        (words.say("of data sheet"), True),
+        (words.say("of the stated peak"), True),
     ]
     rows = [
         (
@@ -299,7 +299,7 @@ def _rates_of_the_machine(study: Study, words: Words) -> list[tuple[str, str | N
             bandwidth_by,
         ),
         (words.say("Bandwidth, measured"), _rate(bench.bandwidth_bytes_per_s, GB, "GB/s", words), measured_by),
-        (words.say("Arithmetic, data sheet"), _rate(sheet.flops_per_s, TFLOP, "TFLOPS", words), arithmetic_by),
+        (words.say("Arithmetic, as stated"), _rate(sheet.flops_per_s, TFLOP, "TFLOPS", words), arithmetic_by),
         (words.say("Arithmetic, measured"), _rate(bench.flops_per_s, TFLOP, "TFLOPS", words), measured_by),
     ]
 

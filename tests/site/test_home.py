@@ -48,7 +48,7 @@ def test_five_numbers_stand_on_rows_and_lead_to_them(published: Path) -> None:
         ("18.0 s", "until the first token, after a prompt of 3,505 tokens", "5 requests, 94 % interval 17.6 to 18.2 s"),
         ("21.0 tok/s", "while it writes the answer: 76 % of the bandwidth in the data sheet",
          "5 requests, 94 % interval 20.8 to 21.2 tok/s"),
-        ("59 to 72 %", "of the arithmetic in the chip's data sheet is reached while it reads a prompt",
+        ("59 to 72 %", "of the arithmetic peak stated for the chip is reached while it reads a prompt",
          "5 requests"),
         ("407 tokens", "of prompt fit if the first token is to come within 2 s",
          "6 prompt lengths, 95 % interval 363 to 463 tokens"),
