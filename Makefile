@@ -19,7 +19,7 @@ TWO_AT_A_TIME := -n 2 --dist loadfile
 # The theme announces the end of its life on every build; CONTRIBUTING.md says what we do about it.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help report collect site serve test test-servers check check-plain bench words clean
+.PHONY: help report collect site serve test test-servers check check-plain bench kills words clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make test-servers        the collector against real servers, each in an environment of its own (gigabytes)"
 	@echo "make check               everything that has to hold before a change lands"
 	@echo "make bench               speed, side by side"
+	@echo "make kills               200 kills of the collector, judged by what the server answered"
 	@echo "make words               the catalogues brought up to what is said"
 
 report: collect site
@@ -71,6 +72,9 @@ check-plain: $(VENV)/.core
 
 bench: $(VENV)/.dev $(VENV)/.engine
 	@$(PY) -m tests.bench
+
+kills: $(VENV)/.dev
+	@$(PY) tests/collect/kills.py --kills 200 $(ARGS)
 
 # New sentences into the catalogues, without a translation yet; dead ones out of them.
 words: $(VENV)/.core
