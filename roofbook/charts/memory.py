@@ -110,8 +110,8 @@ def token_figure(*, words: Words, title: str, costs: Sequence[TokenCost], kv_typ
             "Keys and values of all layers together; layers that look at a window only add nothing beyond it."
         ),
         legend=(
-            Key("line", "var(--chart-1)", words.say("The two that are compared")),
-            Key("line", MUTED, words.say("Others")),
+            Key("dot", "var(--chart-1)", words.say("The two that are compared")),
+            Key("band", MUTED, words.say("Others")),
         ),
         table=_token_table(words, costs),
         spec=alt.layer(

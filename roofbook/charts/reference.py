@@ -11,11 +11,14 @@ from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import INK, MUTED, PAPER, subject_colour
 from roofbook.words import Words
 
-TOP: Final = 1.3
-"""Shares above this are drawn at the upper edge: they are impossible anyway, and one of them is 87 times the peak."""
+TOP: Final = 1.4
+"""Shares above this are drawn at the upper edge with an arrow: one published figure is 87 times the bandwidth."""
 
 _TICKS_MS: Final = [1, 2, 5, 10, 20, 50, 100, 200]
 _STEPS: Final = 60
+
+_NEAR: Final = (1.2, 5.0)
+"""A numbered point with another one so near on its right (times the time, per cent of share) has its number left."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +68,17 @@ def decode_share_figure(
             title=title,
         ),
         caption=words.say(
-            "Everything but the coloured points is other people's measurement. Hollow points claim more than the "
-            "chip's memory can do; they are numbered as in the list below and enter no line."
+            "Everything but the coloured points is other people's measurement. Numbered points claim more than the "
+            "chip's memory can do, as in the list below; an arrow means beyond the scale. Neither they nor the points "
+            "in doubt enter a line or a summary."
         ),
-        legend=_legend(words, measured, laws, impossible=bool(impossible)),
+        legend=_legend(words, published, measured, laws),
         table=_table(words, published, measured),
         spec=alt.layer(
             _edge(domain, x, y),
             *_lines(laws, domain, x, y),
             _dots(points, x, y, words, own=False),
-            _numbers(points, x, y),
+            *_numbers(points, x, y),
             _dots(own, x, y, words, own=True),
         ).to_dict(),
     )
@@ -84,14 +88,33 @@ def _point(stand: DecodeStand, words: Words, impossible: Sequence[DecodeStand]) 
     return {
         "ideal": round(middle(stand.ideal_ms), 4),
         "share": round(100 * min(stand.share, TOP), 2),
-        "number": str(impossible.index(stand) + 1) if stand in impossible else "",
+        "number": _number(stand, impossible),
+        "left": any(_just_left(stand, other) for other in impossible),
         "hollow": stand.impossible,
+        "doubted": _doubted(stand),
         "machine": stand.machine,
         "hue": MUTED,
         "told_model": f"{stand.model} {stand.quantization or ''}".strip(),
         "told_rate": words.say("%(rate)s tok/s", rate=words.significant(stand.tok_per_s)),
         "told_share": words.say("%(value)s %%", value=words.number(100 * stand.share)),
     }
+
+
+def _number(stand: DecodeStand, impossible: Sequence[DecodeStand]) -> str:
+    if stand not in impossible:
+        return ""
+    return f"{impossible.index(stand) + 1}{' ↑' if stand.share > TOP else ''}"
+
+
+def _just_left(stand: DecodeStand, other: DecodeStand) -> bool:
+    times, percent = _NEAR
+    right = 1 < middle(other.ideal_ms) / middle(stand.ideal_ms) < times
+    return right and 100 * abs(other.share - stand.share) < percent
+
+
+def _doubted(stand: DecodeStand) -> bool:
+    """Return whether somebody doubts a figure that is not impossible."""
+    return not stand.impossible and (stand.flagged or stand.band != "ordinary")
 
 
 def _x(domain: list[float], words: Words) -> alt.X:
@@ -139,38 +162,50 @@ def _dots(points: list[dict[str, Any]], x: alt.X, y: alt.Y, words: Words, *, own
         .encode(
             x=x,
             y=y,
-            stroke=alt.when(alt.datum.hollow).then(alt.value(INK)).otherwise(alt.value(PAPER if own else "none")),
-            fill=alt.when(alt.datum.hollow).then(alt.value(PAPER)).otherwise(hue),
-            opacity=alt.value(1) if own else alt.when(alt.datum.hollow).then(alt.value(1)).otherwise(alt.value(0.5)),
+            stroke=alt.when(alt.datum.hollow)
+            .then(alt.value(INK))
+            .when(alt.datum.doubted)
+            .then(alt.value(MUTED))
+            .otherwise(alt.value(PAPER if own else "none")),
+            fill=alt.when(alt.datum.hollow | alt.datum.doubted).then(alt.value(PAPER)).otherwise(hue),
+            opacity=alt.value(1)
+            if own
+            else alt.when(alt.datum.hollow | alt.datum.doubted).then(alt.value(1)).otherwise(alt.value(0.5)),
             size=alt.value(110) if own else alt.when(alt.datum.hollow).then(alt.value(60)).otherwise(alt.value(20)),
             tooltip=[alt.Tooltip(field).type("nominal").title(name) for field, name in told],
         )
     )
 
 
-def _numbers(points: list[dict[str, Any]], x: alt.X, y: alt.Y) -> alt.Chart:
-    return (
-        alt.Chart(alt.InlineData(values=[point for point in points if point["hollow"]]))
-        .mark_text(align="left", dx=7, fontSize=12)
-        .encode(x=x, y=y, text="number:N", fill=alt.value(INK))
-    )
+def _numbers(points: list[dict[str, Any]], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return the numbers of impossible points, on the side where there is room."""
+    numbered = [point for point in points if point["hollow"]]
+    right = [point for point in numbered if not point["left"]]
+    left = [point for point in numbered if point["left"]]
+    sides = [
+        alt.Chart(alt.InlineData(values=right)).mark_text(align="left", dx=7, fontSize=12),
+        alt.Chart(alt.InlineData(values=left)).mark_text(align="right", dx=-7, fontSize=12),
+    ]
+    return [side.encode(x=x, y=y, text="number:N", fill=alt.value(INK)) for side in sides]
 
 
 def _legend(
-    words: Words, measured: Sequence[MeasuredStand], laws: Sequence[UsualLaw], *, impossible: bool
+    words: Words, published: Sequence[DecodeStand], measured: Sequence[MeasuredStand], laws: Sequence[UsualLaw]
 ) -> tuple[Key, ...]:
     keys = [
         Key("dot", subject_colour(colour), words.say("Measured on this site: %(machine)s", machine=name))
         for name, colour in dict.fromkeys((one.name, one.colour) for one in measured)
     ]
     keys.append(Key("small", MUTED, words.say("Published by others")))
-    if impossible:
-        keys.append(Key("hollow", INK, words.say("Published, and impossible")))
+    if any(_doubted(stand) for stand in published):
+        keys.append(Key("hollow", MUTED, words.say("Published, and in doubt")))
+    if any(stand.impossible for stand in published):
+        keys.append(Key("hollow", INK, words.say("Published, and impossible (numbered)")))
     for law, swatch in zip(laws, ("line", "dashed"), strict=False):
         told = words.say(
             "Usual for %(maker)s: %(k)s of the bandwidth, and %(c)s ms a step",
             maker=law.name,
-            k=words.significant(law.k, 2),
+            k=words.say("%(value)s %%", value=words.significant(100 * law.k, 2)),
             c=words.significant(law.c_ms, 2),
         )
         keys.append(Key("line" if swatch == "line" else "dashed", INK, told))
@@ -199,7 +234,7 @@ def _row(stand: DecodeStand, whose: str, machine: str, words: Words) -> tuple[st
     judged = ""
     if stand.impossible:
         judged = words.say("impossible")
-    elif stand.flagged or stand.band != "ordinary":
+    elif _doubted(stand):
         judged = words.say("in doubt")
     return (
         whose, machine, stand.model, stand.quantization, stand.tok_per_s, 100 * stand.share, judged,

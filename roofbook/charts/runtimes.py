@@ -18,6 +18,7 @@ _ASIDE: Final = re.compile(r"\s*\([^)]*\)|( Inference)? [Ss]erver$")
 """What a name is understood without: a phone has no room for it."""
 
 _LABEL_PX: Final = 11
+_UNCHECKED_OPACITY: Final = 0.35
 _SIZES: Final[dict[Support, int]] = {"native": 240, "plugin": 90, "source": 90, "none": 12, "unknown": 12}
 
 
@@ -43,6 +44,7 @@ def runtimes_figure(*, words: Words, title: str, squares: Sequence[Square]) -> F
             "size": _SIZES[square.support],
             "hollow": square.support in ("plugin", "source"),
             "faint": square.support in ("none", "unknown"),
+            "opacity": 1 if square.checked or square.support in ("none", "unknown") else _UNCHECKED_OPACITY,
         }
         for square in squares
     ]
@@ -65,18 +67,15 @@ def runtimes_figure(*, words: Words, title: str, squares: Sequence[Square]) -> F
         title=title,
         description=words.say("Matrix of runtimes and kinds of hardware. %(title)s.", title=title),
         caption=words.say("As of the dates in the table below; a runtime may have moved since."),
-        legend=(
-            Key("dot", _HUE, words.say("In its own releases")),
-            Key("hollow", _HUE, words.say("By a plugin, or built from source")),
-            Key("small", MUTED, words.say("Not at all, or nobody looked")),
-        ),
+        legend=_legend(words, squares),
         table=_table(words, squares),
         spec=alt.Chart(alt.InlineData(values=marks))
-        .mark_point(shape="circle", strokeWidth=2, opacity=1)
+        .mark_point(shape="circle", strokeWidth=2)
         .encode(
             x=x,
             y=y,
             size=alt.Size("size").type("quantitative").scale(None).legend(None),
+            opacity=alt.Opacity("opacity").type("quantitative").scale(None).legend(None),
             stroke=hue,
             fill=alt.when(alt.datum.hollow)
             .then(alt.value(PAPER))
@@ -87,6 +86,16 @@ def runtimes_figure(*, words: Words, title: str, squares: Sequence[Square]) -> F
         )
         .to_dict(),
     )
+
+
+def _legend(words: Words, squares: Sequence[Square]) -> tuple[Key, ...]:
+    keys = [
+        Key("dot", _HUE, words.say("In its own releases")),
+        Key("hollow", _HUE, words.say("By a plugin, or built from source")),
+    ]
+    if not all(square.checked for square in squares):
+        keys.append(Key("band", _HUE, words.say("Pale: said to run, not checked")))
+    return (*keys, Key("small", MUTED, words.say("Not at all, or nobody looked")))
 
 
 def _table(words: Words, squares: Sequence[Square]) -> Table:

@@ -115,7 +115,7 @@ def _figures(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
     if not capacities:
         return []
     crossover = study.crossover
-    title = words.say("How many requests fit depends on the KV cache's type more than on anything else")
+    title = words.say("At one length of request, the KV cache's type matters most for how many fit")
     if crossover is not None and max(one.requests.high for one in capacities) > crossover.high:
         title = words.say(
             "Memory is not what runs out first: arithmetic limits decode from %(requests)s requests on",

@@ -9,4 +9,5 @@ class _Discrete:
 
 t: _Continuous
 f: _Continuous
+nct: _Continuous
 binom: _Discrete

@@ -82,7 +82,7 @@ HONEST: Final[Mapping[tuple[str, str | None], str]] = {
     ("prefill_share", None): mark("A range, for sources dispute the peak: that no runtime is faster does not follow."),
     ("weights", None): mark("The file, to the byte."),
     ("reserve", None): mark(
-        "An assumption. Every page here takes 1 to 2 GiB; half a GiB moves the requests by some four in a hundred."
+        "An assumption. Every page here takes 1 to 2 GiB; half a GiB moves the requests by about three in a hundred."
     ),
     ("cache_factor", None): mark("Only where the whole prompt was cached."),
     ("gpu_share", "32"): mark("Up to macOS 15. It is more since macOS 26."),
