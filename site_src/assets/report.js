@@ -2,6 +2,9 @@
    keeps the place. Without this script the page is whole; nothing here is fetched from elsewhere. */
 (function () {
   "use strict";
+  // Asked for in the head, so as not to wait for the theme's scripts, and at the end, where other site builders put it.
+  if (window.roofbookReport) return;
+  window.roofbookReport = true;
 
   var NEAR = "300px";
   var bundle; // one promise for the whole page
@@ -33,17 +36,35 @@
     });
   }
 
+  // Figures are met as the page comes in: the first one need not wait for the last line.
   function watchFigures() {
-    var figures = document.querySelectorAll(".rb-figure");
-    if (!("IntersectionObserver" in window)) return figures.forEach(enliven);
-    var observer = new IntersectionObserver(function (entries) {
+    var met = new Set();
+    var near = new IntersectionObserver(function (entries) {
       entries.forEach(function (entry) {
         if (!entry.isIntersecting) return;
-        observer.unobserve(entry.target);
+        near.unobserve(entry.target);
         enliven(entry.target);
       });
     }, {rootMargin: NEAR});
-    figures.forEach(function (figure) { observer.observe(figure); });
+    function meet() {
+      document.querySelectorAll(".rb-figure").forEach(function (figure) {
+        if (met.has(figure) || !figure.querySelector(".rb-spec ~ *")) return; // its chart is not all here yet
+        met.add(figure);
+        near.observe(figure);
+      });
+    }
+    var coming = new MutationObserver(meet);
+    coming.observe(document.documentElement, {childList: true, subtree: true});
+    whenRead(function () {
+      coming.disconnect();
+      meet();
+    });
+    meet();
+  }
+
+  function whenRead(act) {
+    if (document.readyState !== "loading") return act();
+    document.addEventListener("DOMContentLoaded", act);
   }
 
   function tellAges() {
@@ -74,8 +95,10 @@
   }
 
   watchFigures();
-  nameSearch();
-  tellAges();
-  keepPlace();
+  whenRead(function () {
+    nameSearch();
+    tellAges();
+    keepPlace();
+  });
   window.addEventListener("hashchange", keepPlace);
 })();
