@@ -73,7 +73,8 @@ def measured_bend(curve: Curve, model: Model, machine: Machine) -> Bend | None:
     found = _bend(lengths, [length.prefill_ms for length in curve.lengths], law.fit, model)
     if found is None:
         return None
-    growth, excess, worst = found
+    growth, excess, _ = found
+    worst = max(abs(law.fit.value(one.tokens) / one.prefill_ms - 1) for one in curve.lengths)
     name = machine.name or machine.id
     return Bend(name, model.id, model.tensors.quantization, None, tuple(lengths), growth, excess, worst)
 

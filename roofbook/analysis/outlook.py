@@ -11,6 +11,7 @@ from statistics import mean, stdev
 from typing import Final
 
 from scipy import stats
+from scipy.optimize import brentq
 
 from roofbook.analysis.latency import Point
 from roofbook.analysis.prefill import Curve
@@ -29,6 +30,9 @@ SHARED_SHARES: Final = (0.0, 0.5, 0.8, 0.9, 0.95, 1.0)
 
 BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Requests at once, to beyond the batch at which decode stops gaining on a base chip."""
+
+POWER: Final = 0.8
+"""A difference counts as one that would show if four of five such trials find it."""
 
 
 @dataclass(frozen=True)
@@ -190,15 +194,20 @@ def two_at_once(law: Fit, point: Point, tokens: int, output_tokens: int, overhea
 
 def pauses(curve: Curve, spread_share: float | None, model: Model, repeats: int) -> Pauses | None:
     """Return the two outcomes between which pauses decide; None without a law and its longest length."""
-    law, longest = curve.chosen, curve.longest
+    law, longest = curve.law, curve.longest
     if law is None or longest is None:
         return None
     tokens = round(longest.tokens)
     detectable = None
     if spread_share is not None:
-        quantile = float(stats.t.ppf((1 + LEVEL) / 2, 2 * (repeats - 1)))
-        detectable = quantile * spread_share * math.sqrt(2 / repeats)
-    return Pauses(tokens, law.fit.prediction(tokens), _by_arithmetic(law.fit, model, tokens), repeats, detectable)
+        detectable = _seen_with_power(2 * (repeats - 1)) * spread_share * math.sqrt(2 / repeats)
+    return Pauses(tokens, law.prediction(tokens), _by_arithmetic(law, model, tokens), repeats, detectable)
+
+
+def _seen_with_power(degrees_of_freedom: int) -> float:
+    """Return the difference, in its own standard errors, that a two-sided t test finds with probability POWER."""
+    critical = float(stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom))
+    return brentq(lambda away: float(stats.nct.sf(critical, degrees_of_freedom, away)) - POWER, 0.0, 10 * critical)
 
 
 def repeat_spread(rows: Sequence[Row]) -> float | None:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize
 
+from roofbook.analysis.lengths import Length, Points, lengths_of, points_of, repeat_spread, timed_rows
 from roofbook.analysis.regression import (
     Fit,
     Interval,
@@ -39,31 +40,6 @@ REJECTED: Final = 0.05
 
 FARTHEST: Final = 64
 """A budget is looked for up to this many times the longest measured prompt; beyond that no fit means anything."""
-
-
-@dataclass(frozen=True)
-class Length:
-    """One prompt length: the medians of its rows, milliseconds, and between which values they lay."""
-
-    tokens: float
-    prefill_ms: float
-    low_ms: float
-    high_ms: float
-    rows: int
-    runs: int | None
-    """How many requests stand behind it, where that is known."""
-    contexts: tuple[int, ...]
-    """The context limits it ran under (tokens): a condition that may differ inside a curve."""
-    spread_share: float | None
-    """Standard deviation of the rows / their mean; None for one row."""
-
-    @property
-    def ms_per_token(self) -> float:
-        return self.prefill_ms / self.tokens
-
-    @property
-    def tok_per_s(self) -> float:
-        return 1000 * self.tokens / self.prefill_ms
 
 
 @dataclass(frozen=True)
@@ -184,6 +160,13 @@ class Curve:
         band, overhead_ms = self.law.prediction(tokens), self.overhead_ms or 0.0
         return Interval(band.mid + overhead_ms, band.low + overhead_ms, band.high + overhead_ms)
 
+    def contradicted(self, tokens: float, ttft_ms: float) -> Length | None:
+        """Return a length of at most *tokens* whose first token was measured to take longer; None without one."""
+        overhead_ms = self.overhead_ms or 0.0
+        return next(
+            (one for one in self.lengths if one.tokens <= tokens and one.prefill_ms + overhead_ms > ttft_ms), None
+        )
+
     def budget(self, target_ms: float) -> Budget | None:
         """Return how many prompt tokens fit *target_ms* of TTFT by the law; None without one."""
         if self.law is None or self.longest is None:
@@ -200,16 +183,16 @@ def prefill_curve(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> Cur
 
     Nothing is raised for rows that are few, failed or without times: the curve then says so by what it lacks.
     """
-    timed, clock = _timed(rows)
-    lengths = _lengths(timed)
-    points = _points(timed, lengths)
-    candidates = _candidates(points, lengths)
+    timed, clock = timed_rows(rows)
+    lengths = lengths_of(timed)
+    points = points_of(timed, lengths)
+    candidates = _candidates(points)
     chosen = choose(candidates, len(lengths))
     unseen: tuple[Unseen, ...] = ()
     if chosen is not None and others is not None:
-        other_rows, other_clock = _timed(others)
+        other_rows, other_clock = timed_rows(others)
         if other_clock == clock:
-            unseen = tuple(Unseen(length, chosen.fit.prediction(length.tokens)) for length in _lengths(other_rows))
+            unseen = tuple(Unseen(length, chosen.fit.prediction(length.tokens)) for length in lengths_of(other_rows))
     return Curve(
         clock=clock,
         lengths=lengths,
@@ -218,7 +201,7 @@ def prefill_curve(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> Cur
         held_out=_held_out(points, lengths),
         unseen=unseen,
         overhead_ms=_overhead(timed, clock),
-        repeat_spread_share=_repeat_spread(timed),
+        repeat_spread_share=repeat_spread(timed),
     )
 
 
@@ -266,74 +249,7 @@ def _crossing(above: Callable[[float], float], longest_tokens: float) -> float |
     return None
 
 
-def _timed(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the finished rows with their ``tokens`` and ``time_ms``, and whose clock that time is."""
-    finished = rows[rows["status"].eq("ok").fillna(False) & rows["prompt_tokens"].gt(0).fillna(False)]
-    clock = "server" if len(finished) and finished["server_prefill_ms"].notna().all() else "client"
-    times = finished["server_prefill_ms" if clock == "server" else "ttft_ms"]
-    kept = finished.assign(tokens=finished["prompt_tokens"], time_ms=times)
-    usable = kept["time_ms"].gt(0).fillna(False) & kept["time_ms"].lt(np.inf).fillna(False)
-    return kept[usable], clock
-
-
-def _lengths(timed: pd.DataFrame) -> tuple[Length, ...]:
-    lengths = [_length(group) for _, group in timed.groupby(_cells(timed))]
-    return tuple(sorted(lengths, key=lambda length: length.tokens))
-
-
-def _cells(timed: pd.DataFrame) -> "pd.Series[int]":
-    """Return what names each row's length: the wanted one; counted ones differ by a token or two between repeats."""
-    return timed["prompt_tokens_wanted"].fillna(timed["prompt_tokens"]).astype("int64")
-
-
-def _length(group: pd.DataFrame) -> Length:
-    times = group["time_ms"].to_numpy(dtype=float)
-    stands_for = group["aggregate_of"].fillna(1)
-    return Length(
-        tokens=float(np.median(group["tokens"].to_numpy(dtype=float))),
-        prefill_ms=float(np.median(times)),
-        low_ms=float(times.min()),
-        high_ms=float(times.max()),
-        rows=len(group),
-        runs=None if stands_for.eq(0).any() else int(stands_for.sum()),
-        contexts=tuple(sorted(int(limit) for limit in group["context_limit_tokens"].dropna().unique())),
-        spread_share=float(times.std(ddof=1) / times.mean()) if len(times) > 1 else None,
-    )
-
-
-@dataclass(frozen=True)
-class _Points:
-    """What is fitted: tokens, ms, and the length (by its place, shortest first) that each point belongs to."""
-
-    tokens: list[float]
-    times: list[float]
-    lengths: list[int]
-
-    def without(self, length: int) -> "_Points":
-        kept = [place for place, own in enumerate(self.lengths) if own != length]
-        return _Points(
-            [self.tokens[place] for place in kept],
-            [self.times[place] for place in kept],
-            [self.lengths[place] for place in kept],
-        )
-
-
-def _points(timed: pd.DataFrame, lengths: Sequence[Length]) -> _Points:
-    aggregates = timed["aggregate_of"].notna()
-    if aggregates.any() and not aggregates.all():
-        tokens, times = [length.tokens for length in lengths], [length.prefill_ms for length in lengths]
-        return _Points(tokens, times, list(range(len(lengths))))
-    cells = _cells(timed)
-    middles = timed["tokens"].astype(float).groupby(cells).median().sort_values(kind="stable")
-    places = {cell: place for place, cell in enumerate(middles.index)}
-    return _Points(
-        [float(tokens) for tokens in timed["tokens"]],
-        [float(time) for time in timed["time_ms"]],
-        [places[cell] for cell in cells],
-    )
-
-
-def _candidates(points: _Points, lengths: Sequence[Length]) -> tuple[Candidate, ...]:
+def _candidates(points: Points) -> tuple[Candidate, ...]:
     fitted = [(powers, _fit(points, powers)) for powers in LAWS]
     return tuple(
         Candidate(
@@ -347,12 +263,12 @@ def _candidates(points: _Points, lengths: Sequence[Length]) -> tuple[Candidate, 
     )
 
 
-def _fit(points: _Points, powers: tuple[int, ...]) -> Fit | None:
+def _fit(points: Points, powers: tuple[int, ...]) -> Fit | None:
     """Return the fit where lengths are left over, too: repeats of two lengths say nothing about a bend."""
     return fit(points.tokens, points.times, powers) if len(set(points.lengths)) > len(powers) else None
 
 
-def _held_out(points: _Points, lengths: Sequence[Length]) -> tuple[HoldOut, ...]:
+def _held_out(points: Points, lengths: Sequence[Length]) -> tuple[HoldOut, ...]:
     if not lengths:
         return ()
     longest, shorter = lengths[-1], points.without(len(lengths) - 1)
@@ -369,15 +285,3 @@ def _overhead(timed: pd.DataFrame, clock: str) -> float | None:
         return None
     apart = (timed["ttft_ms"] - timed["time_ms"]).dropna()
     return float(np.median(apart.to_numpy(dtype=float))) if len(apart) else None
-
-
-def _repeat_spread(timed: pd.DataFrame) -> float | None:
-    """Pool the relative scatter of single requests at one length; medians of several say nothing about it."""
-    single = timed[timed["aggregate_of"].isna()]
-    cells = _cells(single)
-    logs = np.log(single["time_ms"].to_numpy(dtype=float))
-    groups = [logs[(cells == cell).to_numpy()] for cell in cells.unique()]
-    freedom = sum(len(group) - 1 for group in groups)
-    if freedom < 1:
-        return None
-    return float(np.sqrt(sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / freedom))

@@ -32,10 +32,14 @@ def beyond_figure(
     x = x.scale(nice=False, domain=[0, end]).axis(format=",d", values=_ticks(predicted))
     y = alt.Y("time").type("quantitative").title(words.say("Prefill time (s)")).axis(format=",~r", tickCount=6)
     y = y.scale(zero=True)
-    hue = subject_colour(colour)
+    hue, bends = subject_colour(colour), 2 in law.powers
     # The measured lengths are told by the figure of the curve; here they only show where the law comes from.
     measured, _ = thinned(lengths, POINTS)
-    layers = [*_law(law, end, x, y, hue), _measured(measured, x, y, hue), *_predicted(predicted, x, y, words, hue)]
+    layers = [
+        *_law(law, end, x, y, hue),
+        _measured(measured, x, y, hue),
+        *_predicted(predicted, x, y, words, hue, bends),
+    ]
     return Figure(
         name="beyond",
         title=title,
@@ -52,9 +56,9 @@ def beyond_figure(
             Key("line", hue, words.say("Fitted law")),
             Key("band", hue, words.say("95 %% prediction interval")),
             Key("hollow", hue, words.say("Predicted, not measured")),
-            Key("dashed", MUTED, words.say("A straight line, the linear term alone")),
+            *([Key("dashed", MUTED, words.say("A straight line, the linear term alone"))] if bends else []),
         ),
-        table=_table(words, predicted),
+        table=_table(words, predicted, bends),
         spec=alt.layer(*layers).to_dict(),
     )
 
@@ -79,11 +83,12 @@ def _law(law: Fit, end: float, x: alt.X, y: alt.Y, hue: str) -> list[alt.Chart]:
             }
         )
     drawn = alt.Chart(alt.InlineData(values=points))
+    straight = drawn.mark_line(strokeWidth=1.25, strokeDash=[5, 4]).encode(
+        x=x, y=alt.Y("straight").type("quantitative"), stroke=alt.value(MUTED)
+    )
     return [
         drawn.mark_area(opacity=0.16).encode(x=x, y=alt.Y("low").type("quantitative"), y2="high", fill=alt.value(hue)),
-        drawn.mark_line(strokeWidth=1.25, strokeDash=[5, 4]).encode(
-            x=x, y=alt.Y("straight").type("quantitative"), stroke=alt.value(MUTED)
-        ),
+        *([straight] if 2 in law.powers else []),
         drawn.mark_line(strokeWidth=2).encode(x=x, y=y, stroke=alt.value(hue)),
     ]
 
@@ -97,7 +102,7 @@ def _measured(lengths: Sequence[Length], x: alt.X, y: alt.Y, hue: str) -> alt.Ch
     )
 
 
-def _predicted(predicted: Sequence[Beyond], x: alt.X, y: alt.Y, words: Words, hue: str) -> list[alt.Chart]:
+def _predicted(predicted: Sequence[Beyond], x: alt.X, y: alt.Y, words: Words, hue: str, bends: bool) -> list[alt.Chart]:
     marks = [
         {
             "tokens": one.tokens,
@@ -115,7 +120,7 @@ def _predicted(predicted: Sequence[Beyond], x: alt.X, y: alt.Y, words: Words, hu
         ("told_tokens", words.say("Prompt tokens")),
         ("told_time", words.say("Predicted")),
         ("told_range", words.say("95 %% interval")),
-        ("told_straight", words.say("By a straight line")),
+        *([("told_straight", words.say("By a straight line"))] if bends else []),
     ]
     drawn = alt.Chart(alt.InlineData(values=marks))
     return [
@@ -132,13 +137,15 @@ def _predicted(predicted: Sequence[Beyond], x: alt.X, y: alt.Y, words: Words, hu
     ]
 
 
-def _table(words: Words, predicted: Sequence[Beyond]) -> Table:
+def _table(words: Words, predicted: Sequence[Beyond], bends: bool) -> Table:
     columns = (
         Column("prompt_tokens", words.say("Prompt tokens")),
         Column("predicted_ms", words.say("Predicted (ms)")),
         Column("predicted_ms_low", words.say("at least (ms)")),
         Column("predicted_ms_high", words.say("at most (ms)")),
-        Column("straight_ms", words.say("By a straight line (ms)")),
+        *([Column("straight_ms", words.say("By a straight line (ms)"))] if bends else []),
     )
-    rows = [(one.tokens, one.law.mid, one.law.low, one.law.high, one.straight_ms) for one in predicted]
+    rows = [
+        (one.tokens, one.law.mid, one.law.low, one.law.high, *([one.straight_ms] if bends else [])) for one in predicted
+    ]
     return Table(columns, tuple(rows))

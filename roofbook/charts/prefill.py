@@ -61,6 +61,8 @@ def message(words: Words, curve: Curve) -> str:
             "Prefill time at %(lengths)s: too few lengths for a law",
             lengths=words.say_n("%(n)d prompt length", "%(n)d prompt lengths", len(curve.lengths)),
         )
+    if curve.rejected is not None:
+        return _rejected(words, curve, curve.chosen)
     if not _grows(curve.chosen):
         return words.say(
             "Prefill grows in step with the prompt: about %(ms)s ms for each token",
@@ -73,6 +75,26 @@ def message(words: Words, curve: Curve) -> str:
         short=words.number(curve.lengths[0].tokens),
         percent=words.number(100 * measured_growth(curve.lengths)),
     )
+
+
+def _rejected(words: Words, curve: Curve, chosen: Candidate) -> str:
+    """Return what the law does not do, where its own rows speak against it."""
+    held = curve.hold_out()
+    if curve.rejected == "lack_of_fit" or held is None:
+        return words.say("None of the tried laws fits: the best misses the lengths by more than their repeats scatter")
+    error = 100 * held.error_share
+    told = {
+        "tokens": words.number(held.tokens),
+        "error": words.say("%(value)s %%", value=("+" if error > 0 else "") + words.number(error)),
+    }
+    if chosen.powers == (1,):
+        return words.say(
+            "A law in step with the prompt (about %(ms)s ms for each token) does not hit the longest prompt: "
+            "%(error)s at %(tokens)s tokens",
+            ms=words.significant(chosen.fit.coefficient(1)),
+            **told,
+        )
+    return words.say("The fitted law does not hit the longest prompt: %(error)s at %(tokens)s tokens", **told)
 
 
 def measured_growth(lengths: Sequence[Length]) -> float:

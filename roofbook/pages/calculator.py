@@ -312,8 +312,8 @@ def _prompt_rows(case: Case, layout: str, words: Words) -> list[tuple[str, str |
     target = words.number(TARGET_MS / MS_PER_S)
     measured = None
     curve = None if case.preset is None else case.preset.curve
-    if curve is not None and curve.chosen is not None and curve.longest is not None:
-        found = prompt_budget(curve.chosen.fit, TARGET_MS, curve.overhead_ms or 0.0, curve.longest.tokens)
+    if curve is not None and curve.law is not None and curve.longest is not None:
+        found = prompt_budget(curve.law, TARGET_MS, curve.overhead_ms or 0.0, curve.longest.tokens)
         measured = None if found.mid is None else words.number(math.floor(found.mid))
     try:
         bound = longest_prompt(case.shape, case.machine, TARGET_MS, chunk_tokens=_chunk(layout))

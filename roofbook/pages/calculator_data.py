@@ -262,12 +262,12 @@ def _peak_classes(
 def _preset(preset: Preset) -> dict[str, Any]:
     curve = preset.curve
     law = None
-    if curve.chosen is not None and curve.longest is not None:
-        fit = curve.chosen.fit
+    fit = curve.law
+    if fit is not None and curve.longest is not None:
         law = {
             "powers": list(fit.powers), "coefficients": list(fit.coefficients),
             "covariance": [list(row) for row in fit.covariance], "variance_power": fit.variance_power,
-            "sigma": fit.sigma, "t": half_width(fit), "lengths": fit.n,
+            "sigma": fit.sigma, "t": half_width(fit), "lengths": len(curve.lengths),
             "longest_tokens": curve.longest.tokens, "overhead_ms": curve.overhead_ms,
         }  # fmt: skip
     return {

@@ -43,6 +43,8 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "longest": curve.longest,
         "longest_time": time_text(words, curve.longest.prefill_ms) if curve.longest else None,
         "formula": prefill_law.formula(curve, words),
+        "rejected": prefill_law.rejected(curve, words),
+        "repeated": any(one.lack_of_fit for one in curve.candidates),
         "growth": prefill_law.growth(curve, words),
         "drawn": figures_of(study, words, figures),
         "budgets": prefill_tables.budgets(curve, words),
@@ -73,6 +75,7 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
             ],
             words,
         ),
+        "medians": any(length.rows == 1 and (length.runs or 2) > 1 for length in curve.lengths),
         "law_has_square": law is not None and 2 in law.powers,
     }
 
@@ -122,7 +125,7 @@ def figures_of(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
     rows = _doubtful_rows(view).head(SHOWN_ROWS)
     doubtful = [length for place in range(len(rows)) for length in prefill_curve(rows.iloc[[place]]).lengths]
     drawn = [figures.draw(prefill_figure, words, curve=curve, doubtful=doubtful, colour=view.colour)]
-    law = curve.chosen and curve.chosen.fit
+    law = curve.law
     if law is None or curve.longest is None:
         return drawn
     ahead = beyond(law, curve.longest.tokens)

@@ -7,7 +7,7 @@ from typing import Final
 from roofbook.analysis.coefficients import Compared, beyond, compared, implied_flops_per_s, r_squared, resampled
 from roofbook.analysis.differences import Scatter
 from roofbook.analysis.prefill import Curve
-from roofbook.analysis.regression import Fit, Interval
+from roofbook.analysis.regression import Fit, Interval, LackOfFit
 from roofbook.charts.prefill import fitted_growth, measured_growth, time_text
 from roofbook.pages.concepts.grid import Grid, grid, percent
 from roofbook.pages.prefill_tables import signed
@@ -80,7 +80,7 @@ def coefficients(study: Study, words: Words) -> Grid | None:
         (words.say("95 %% interval"), True),
         *([(words.say("95 %%, bootstrap"), True)] if drawn else []),
         (words.say("Counted, at the measured rate"), True),
-        (words.say("Counted, at the data sheet's"), True),
+        (words.say("Counted, at the stated peak"), True),
     ]
     held = compared(chosen.fit, equipment.model, equipment.machine, study.view.subject.quantization)
     return grid(
@@ -135,6 +135,7 @@ def candidates(curve: Curve, words: Words) -> Grid | None:
     """Return the laws that were tried, with what decides between them; None where no law was chosen."""
     if curve.chosen is None:
         return None
+    repeated = any(one.lack_of_fit for one in curve.candidates)
     heads = [
         (words.say("Law"), False),
         ("a", True),
@@ -143,6 +144,7 @@ def candidates(curve: Curve, words: Words) -> Grid | None:
         ("AICc", True),
         (words.say("Error when left out"), True),
         ("R²", True),
+        *([(words.say("Lack of fit"), True)] if repeated else []),
         (words.say("Chosen"), False),
     ]
     rows: list[tuple[str | None, ...]] = []
@@ -156,10 +158,46 @@ def candidates(curve: Curve, words: Words) -> Grid | None:
                 None if one.fit.aicc is None else words.number(one.fit.aicc, 1),
                 None if one.left_out_rms is None else percent(one.left_out_rms, words, 1),
                 None if explained is None else words.number(explained, 5),
+                *([_lack(one.lack_of_fit, words)] if repeated else []),
                 words.say("yes") if one is curve.chosen else "",
             )
         )
     return grid(heads, rows)
+
+
+def _lack(found: LackOfFit | None, words: Words) -> str | None:
+    if found is None:
+        return None
+    return words.say("p = %(p)s", p=words.significant(found.p_value, 2))
+
+
+def rejected(curve: Curve, words: Words) -> Sentence | None:
+    """Return why the chosen law predicts nothing on this page; None where nothing speaks against it."""
+    chosen, held = curve.chosen, curve.hold_out()
+    if chosen is None or curve.rejected is None:
+        return None
+    law, lack = {"law": LAWS[chosen.powers]}, chosen.lack_of_fit
+    if curve.rejected == "lack_of_fit" and lack is not None:
+        return Sentence(
+            mark(
+                "%(law)s is the best of the laws that were tried, but it misses the measured lengths by more than "
+                "their repeats scatter (lack of fit: F = %(f)s, p = %(p)s). So nothing is predicted from it."
+            ),
+            law,
+            {"f": words.significant(lack.f, 2), "p": words.significant(lack.p_value, 2)},
+        )
+    return (
+        None
+        if held is None
+        else Sentence(
+            mark(
+                "%(law)s is the best of the laws that were tried, but fitted to the shorter lengths it misses the "
+                "longest by %(error)s, more than its interval allows. So nothing is predicted from it."
+            ),
+            law,
+            {"error": signed(held.error_share, words)},
+        )
+    )
 
 
 def wider(curve: Curve, whole: Curve, words: Words) -> dict[str, Grid | Sentence | None] | None:
@@ -169,7 +207,7 @@ def wider(curve: Curve, whole: Curve, words: Words) -> dict[str, Grid | Sentence
     """
     extra = len(whole.lengths) - len(curve.lengths)
     table = candidates(whole, words)
-    if extra < 1 or curve.chosen is None or whole.chosen is None or table is None:
+    if extra < 1 or curve.law is None or curve.chosen is None or whole.chosen is None or table is None:
         return None
     values = {"extra": words.number(extra), "all": words.number(len(whole.lengths))}
     laws = {"law": LAWS[whole.chosen.powers]}

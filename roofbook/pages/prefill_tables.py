@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from roofbook.analysis.coefficients import attention_share, beyond
+from roofbook.analysis.coefficients import Beyond, attention_share, beyond
 from roofbook.analysis.latency import Point
 from roofbook.analysis.prefill import Curve
 from roofbook.analysis.quantities.quantity import of_range
@@ -26,7 +26,7 @@ RAG_TOKENS: Final = 1_600
 
 def budgets(curve: Curve, words: Words) -> Grid | None:
     """Return how many prompt tokens fit each of TARGETS_MS; None without a law. What was fitted nowhere is marked."""
-    if curve.chosen is None or curve.longest is None:
+    if curve.law is None or curve.longest is None:
         return None
     heads = [
         (words.say("First token within"), True),
@@ -42,7 +42,10 @@ def budgets(curve: Curve, words: Words) -> Grid | None:
         rows.append(
             (
                 words.say("%(value)s s", value=words.number(target_ms / MS_PER_S)),
-                None if fits.mid is None else _budget(fits.mid, curve, words),
+                # A prompt of that length or a shorter one was measured to take longer: only the interval stands.
+                None
+                if fits.mid is None or curve.contradicted(fits.mid, target_ms)
+                else _budget(fits.mid, curve, words),
                 None if None in ends else words.say("%(low)s to %(high)s", low=ends[0], high=ends[1]),
             )
         )
@@ -93,6 +96,20 @@ def rag(curve: Curve, words: Words) -> Sentence | None:
     band = curve.ttft(RAG_TOKENS)
     if band is None:
         return None
+    slower = curve.contradicted(RAG_TOKENS, band.mid)
+    if slower is not None:
+        return Sentence(
+            mark(
+                "A prompt of %(tokens)s tokens, usual for RAG, should wait %(range)s for its first token (95 %% "
+                "interval); one of %(shorter)s tokens was measured to take %(time)s to read."
+            ),
+            {"range": between(max(0.0, band.low), band.high, words)},
+            {
+                "tokens": words.number(RAG_TOKENS),
+                "shorter": words.number(slower.tokens),
+                "time": time_text(words, slower.prefill_ms),
+            },
+        )
     return Sentence(
         mark(
             "A prompt of %(tokens)s tokens, usual for RAG, waits %(time)s for its first token "
@@ -130,7 +147,7 @@ def held_out(curve: Curve, words: Words) -> Sentence | None:
             "lengths": words.number(held.fitted_lengths),
             "tokens": words.number(held.tokens),
             "range": between(max(0.0, band.low), band.high, words),
-            "seen": signed(chosen.fit.residuals[-1], words),
+            "seen": signed(curve.errors()[-1], words),
         },
     )
 
@@ -165,33 +182,41 @@ def by_length(curve: Curve, model: Model | None, words: Words) -> Grid | None:
             *([percent(chosen.fit.term_share(2, length.tokens) or 0.0, words)] if square else []),
             *([_range_share(shares[place], words)] if any(shares) else []),
         )
-        for place, (length, residual) in enumerate(zip(curve.lengths, chosen.fit.residuals, strict=True))
+        for place, (length, residual) in enumerate(zip(curve.lengths, curve.errors(), strict=True))
     ]
     return grid(heads, rows)
 
 
 def predicted(curve: Curve, words: Words) -> Grid | None:
-    """Return what the law says of lengths nobody measured, beside a straight line; None without a law."""
-    if curve.chosen is None or curve.longest is None:
+    """Return what the law says of lengths nobody measured, beside a straight line if it bends; None without a law."""
+    if curve.law is None or curve.longest is None:
         return None
+    bends = 2 in curve.law.powers
     heads = [
         (words.say("Prompt tokens"), True),
         (words.say("By the law"), True),
         (words.say("95 %% prediction interval"), True),
-        (words.say("By a straight line"), True),
-        (words.say("A straight line falls short by"), True),
+        *(
+            [(words.say("By a straight line"), True), (words.say("A straight line falls short by"), True)]
+            if bends
+            else []
+        ),
     ]
     rows = [
         (
             words.number(one.tokens),
             time_text(words, one.law.mid),
             between(max(0.0, one.law.low), one.law.high, words),
-            time_text(words, one.straight_ms),
-            percent(1 - one.straight_ms / one.law.mid, words) if one.straight_ms < one.law.mid else None,
+            *(_straight(one, words) if bends else ()),
         )
-        for one in beyond(curve.chosen.fit, curve.longest.tokens)
+        for one in beyond(curve.law, curve.longest.tokens)
     ]
     return grid(heads, rows)
+
+
+def _straight(one: Beyond, words: Words) -> tuple[str, str | None]:
+    short = percent(1 - one.straight_ms / one.law.mid, words) if one.straight_ms < one.law.mid else None
+    return time_text(words, one.straight_ms), short
 
 
 def signed(share: float, words: Words, decimals: int = 1) -> str:

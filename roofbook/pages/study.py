@@ -175,12 +175,12 @@ class Study:
 
     def served(self, in_flight: float, prompt_tokens: int = REQUEST_TOKENS) -> Served | None:
         """Return what so many requests would get; None without a law, a model or a machine."""
-        equipment, subject, law = self.view.equipment, self.view.subject, self.curve.chosen
+        equipment, subject, law = self.view.equipment, self.view.subject, self.curve.law
         if equipment.machine is None or equipment.model is None or law is None or in_flight < 1:
             return None
         try:
             return served(
-                in_flight, prompt_tokens, law.fit, equipment.model, equipment.machine,
+                in_flight, prompt_tokens, law, equipment.model, equipment.machine,
                 quantization=subject.quantization, kv_type=subject.kv_cache_type,
             )  # fmt: skip
         except (EstimateError, ZeroDivisionError):

@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable
 from dataclasses import astuple, is_dataclass
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import linalg, optimize, stats
 
 from roofbook.analysis.prefill import Curve, prefill_curve, prompt_budget
 from roofbook.record import Row
@@ -138,6 +140,95 @@ def test_repeats_of_a_length_are_one_point_with_their_scatter(frame: Frame, curv
     # Standard deviation 7.59 ms of a mean of 290.8: 2.6 %.
     assert length.spread_share == pytest.approx(0.0261, abs=5e-5)
     assert curve.repeat_spread_share == pytest.approx(0.0261, abs=2e-4)
+
+
+BENDING = [1, 1.02, 1.1, 1.14, 1.37]
+"""A token's time at five lengths, over the shortest's."""
+
+
+def repeated(curve_row: MakeRow, scatter: tuple[float, ...]) -> list[Row]:
+    """Return five lengths of 5 ms a token that bend as BENDING, each repeated with that relative *scatter*."""
+    lengths = zip((128, 256, 512, 1024, 1536), BENDING, strict=True)
+    return [curve_row(n, n, None, 5.0 * n * bend * (1 + off)) for n, bend in lengths for off in scatter]
+
+
+def test_the_rows_are_fitted_and_the_lengths_counted(frame: Frame, curve_row: MakeRow) -> None:
+    """15 rows of five lengths: weighted least squares of all 15; three parameters are still too many for five."""
+    rows = repeated(curve_row, (-0.04, 0.0, 0.05))
+    curve = prefill_curve(frame(rows))
+    # The same by scipy: y = aT + bT^2, each row's sigma its own time.
+    tokens = [float(row["prompt_tokens"]) for row in rows]
+    times = [float(row["server_prefill_ms"]) for row in rows]
+    (a, b), covariance = optimize.curve_fit(
+        lambda t, a, b: a * t + b * t**2, np.array(tokens), np.array(times), p0=(5, 1e-3), sigma=np.array(times)
+    )
+    half = stats.t.ppf(0.975, 13) * np.sqrt(np.diag(covariance))
+
+    assert curve.chosen is not None
+    assert (curve.chosen.powers, curve.chosen.fit.n, len(curve.lengths)) == ((1, 2), 15, 5)
+    assert curve.chosen.fit.coefficients == pytest.approx((a, b), rel=1e-6)
+    told = [curve.chosen.fit.coefficient_interval(power) for power in (1, 2)]
+    assert [one.high - one.mid for one in told] == pytest.approx(half, rel=1e-5)
+    assert curve.chosen.left_out is not None
+    assert len(curve.chosen.left_out) == 5
+
+
+def test_repeats_that_scatter_less_than_a_law_misses_rule_it_out(frame: Frame, curve_row: MakeRow) -> None:
+    """F = (left over - scatter) / (5 - k) over scatter / 10, all weighted by 1/y^2; aT misses, aT+bT^2 does not."""
+    rows = repeated(curve_row, (-0.04, 0.0, 0.05))
+    curve = prefill_curve(frame(rows))
+
+    def by_hand(powers: tuple[int, ...]) -> tuple[float, float]:
+        t = np.array([row["prompt_tokens"] for row in rows], dtype=float)
+        y = np.array([row["server_prefill_ms"] for row in rows], dtype=float)
+        design = np.column_stack([t**power / y for power in powers])
+        left = float(linalg.lstsq(design, np.ones_like(y))[1])
+        cells = np.column_stack([(t == length) / y for length in np.unique(t)])
+        scatter = float(linalg.lstsq(cells, np.ones_like(y))[1])
+        f = (left - scatter) / (5 - len(powers)) / (scatter / 10)
+        return f, float(stats.f.sf(f, 5 - len(powers), 10))
+
+    for powers in ((1,), (1, 2)):
+        candidate = curve.candidate(powers)
+        assert candidate is not None
+        assert candidate.lack_of_fit is not None
+        assert (candidate.lack_of_fit.f, candidate.lack_of_fit.p_value) == pytest.approx(by_hand(powers), rel=1e-6)
+    assert by_hand((1,))[1] < 0.05 < by_hand((1, 2))[1]
+    assert (curve.rejected, curve.law) == (None, curve.chosen and curve.chosen.fit)
+
+
+def test_a_law_that_its_repeats_rule_out_predicts_nothing(frame: Frame, curve_row: MakeRow) -> None:
+    """The same lengths, hardly scattering: no law of the three meets them, so no wait and no budget is told."""
+    curve = prefill_curve(frame(repeated(curve_row, (-0.001, 0.0, 0.001))))
+    assert curve.chosen is not None
+    assert curve.rejected == "lack_of_fit"
+    assert (curve.law, curve.ttft(512), curve.budget(2000)) == (None, None, None)
+
+
+def test_a_law_that_misses_the_longest_prompt_predicts_nothing(frame: Frame, curve_row: MakeRow) -> None:
+    """Five lengths of 2 ms a token, off by 0.5 % at most, and a last one of 3 ms: far outside the interval."""
+    each = [2.01, 1.99, 2.0, 2.01, 1.99, 3.0]
+    lengths = zip((100, 200, 400, 800, 1600, 3200), each, strict=True)
+    curve = prefill_curve(frame([curve_row(None, n, None, n * ms) for n, ms in lengths]))
+    assert curve.chosen is not None
+    assert (curve.rejected, curve.law) == ("hold_out", None)
+
+
+def test_published_medians_and_single_requests_count_once_a_length(frame: Frame, curve_row: MakeRow) -> None:
+    """Five single runs beside medians of three: two lengths, two points."""
+    single = [curve_row(64, 74, None, ms) for ms in (286, 293, 302, 282, 291)]
+    rows = [*single, curve_row(512, 578, None, 2790, aggregate_of=3), curve_row(1024, 1096, None, 5137, aggregate_of=3)]
+    curve = prefill_curve(frame(rows))
+    assert {candidate.fit.n for candidate in curve.candidates} == {3}
+
+
+def test_a_shorter_prompt_that_took_longer_contradicts_a_wait(curve: Curve) -> None:
+    """1,096 tokens took 5,137 ms and the overhead of 123.5 ms."""
+    shorter = curve.contradicted(1500, 5260)
+    assert shorter is not None
+    assert shorter.tokens == 1096
+    assert curve.contradicted(1500, 5261) is None
+    assert curve.contradicted(1000, 5260) is None
 
 
 @pytest.mark.parametrize(

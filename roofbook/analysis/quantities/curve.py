@@ -46,11 +46,11 @@ def _law(curve: Curve, model: Model | None) -> dict[str, Quantity]:
     chosen, held = curve.chosen, curve.hold_out()
     if chosen is None:
         return told
-    law, n = chosen.fit, chosen.fit.n
+    law, n = chosen.fit, len(curve.lengths)
     for power in chosen.powers:
         name, unit = _COEFFICIENTS[power]
         told[name] = of_interval(unit, law.coefficient_interval(power), n)
-    told["fitted_error_share"] = Quantity("share", law.residuals[-1], n=n, counted="lengths")
+    told["fitted_error_share"] = Quantity("share", curve.errors()[-1], n=n, counted="lengths")
     if held is not None:
         told["hold_out_ms"] = of_interval("ms", held.predicted_ms, held.fitted_lengths)
         told["hold_out_error_share"] = Quantity("share", held.error_share, n=held.fitted_lengths, counted="lengths")
@@ -66,21 +66,21 @@ def _law(curve: Curve, model: Model | None) -> dict[str, Quantity]:
 
 
 def _asked(curve: Curve) -> dict[str, Asked]:
-    law = curve.chosen and curve.chosen.fit
+    law, n = curve.law, len(curve.lengths)
     overhead_ms = curve.overhead_ms or 0.0
 
     def prefill_ms(tokens: int) -> Quantity:
-        return Quantity("ms") if law is None else of_interval("ms", law.prediction(tokens), law.n)
+        return Quantity("ms") if law is None else of_interval("ms", law.prediction(tokens), n)
 
     def ttft_ms(tokens: int) -> Quantity:
         found = curve.ttft(tokens)
-        return Quantity("ms") if law is None or found is None else of_interval("ms", found, law.n)
+        return Quantity("ms") if found is None else of_interval("ms", found, n)
 
     def per_min(tokens: int) -> Quantity:
         return turned("per_min", prefill_ms(tokens), _MS_PER_MIN)
 
     def quadratic_share(tokens: int) -> Quantity:
-        return Quantity("share", law and law.term_share(2, tokens), n=law and law.n, counted="lengths")
+        return Quantity("share", law and law.term_share(2, tokens), n=law and n, counted="lengths")
 
     return {
         "at_ms.TOKENS": prefill_ms,
@@ -88,9 +88,9 @@ def _asked(curve: Curve) -> dict[str, Asked]:
         "per_min.TOKENS": per_min,
         "budget_tokens.MS": partial(_budget, curve),
         "quadratic_share.TOKENS": quadratic_share,
-        "cached_ms.TOKENS.PERCENT": partial(_cached_ms, law),
-        "cached_factor.TOKENS.PERCENT": partial(_cached_factor, law),
-        "cached_ttft_factor.TOKENS.PERCENT": partial(_cached_ttft_factor, law, overhead_ms),
+        "cached_ms.TOKENS.PERCENT": partial(_cached_ms, law, n),
+        "cached_factor.TOKENS.PERCENT": partial(_cached_factor, law, n),
+        "cached_ttft_factor.TOKENS.PERCENT": partial(_cached_ttft_factor, law, n, overhead_ms),
     }
 
 
@@ -121,23 +121,23 @@ def _two_points(curve: Curve) -> dict[str, Quantity]:
 def _budget(curve: Curve, target_ms: int) -> Quantity:
     """Return how many prompt tokens fit into *target_ms* of TTFT, the curve's overhead taken off."""
     found = curve.budget(target_ms)
-    if curve.chosen is None or found is None:
+    if found is None:
         return Quantity("tokens")
-    return Quantity("tokens", found.mid, found.low, found.high, curve.chosen.fit.n, LEVEL, "lengths")
+    return Quantity("tokens", found.mid, found.low, found.high, len(curve.lengths), LEVEL, "lengths")
 
 
-def _cached_ms(law: Fit | None, tokens: int, percent: int) -> Quantity:
+def _cached_ms(law: Fit | None, n: int, tokens: int, percent: int) -> Quantity:
     """Return the prefill time with that share of the prompt in the cache, the one step it takes at least left out."""
     gain = law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0)
-    return Quantity("ms", gain and gain.prefill_ms, n=law and law.n, counted="lengths")
+    return Quantity("ms", gain and gain.prefill_ms, n=law and n, counted="lengths")
 
 
-def _cached_factor(law: Fit | None, tokens: int, percent: int) -> Quantity:
+def _cached_factor(law: Fit | None, n: int, tokens: int, percent: int) -> Quantity:
     gain = law and expected_gain(law, tokens, tokens * percent / 100, 0.0, 0.0)
-    return Quantity("factor", gain and gain.prefill_factor, n=law and law.n, counted="lengths")
+    return Quantity("factor", gain and gain.prefill_factor, n=law and n, counted="lengths")
 
 
-def _cached_ttft_factor(law: Fit | None, overhead_ms: float, tokens: int, percent: int) -> Quantity:
+def _cached_ttft_factor(law: Fit | None, n: int, overhead_ms: float, tokens: int, percent: int) -> Quantity:
     """Return how much sooner the first token comes: its overhead stays, cached or not."""
     gain = law and expected_gain(law, tokens, tokens * percent / 100, overhead_ms, 0.0)
-    return Quantity("factor", gain and gain.ttft_factor, n=law and law.n, counted="lengths")
+    return Quantity("factor", gain and gain.ttft_factor, n=law and n, counted="lengths")

@@ -75,10 +75,9 @@ def _capacity(
         return memory_table(model, limit, tokens, quantization=quantization, kv_types=(kv,)).lines[0].sequences
 
     def together(count: int, tokens: int) -> Range | None:
-        law = curve.chosen and curve.chosen.fit
-        if law is None:
+        if curve.law is None:
             return None
-        args = (count, tokens, law, model, machine)
+        args = (count, tokens, curve.law, model, machine)
         return served(*args, quantization=quantization, kv_type=kv_type).decode_tok_per_s_each
 
     def crossover(tokens: int) -> Range | None:

@@ -58,12 +58,12 @@ def _kv_type(found: Sequence[Claim], words: Words) -> Iterator[Correction]:
 
 def _served(one: Measured, evidence: Evidence, found: Sequence[Claim], words: Words) -> Iterator[Correction]:
     claimed = next((claim.claimed.low for claim in found if claim.key == "requests_at_once"), None)
-    law = one.curve.chosen
+    law = one.curve.law
     if claimed is None or law is None:
         return
     try:
         got = served(
-            claimed, _REQUEST_TOKENS, law.fit, evidence.model, evidence.machine,
+            claimed, _REQUEST_TOKENS, law, evidence.model, evidence.machine,
             quantization=evidence.quantization, kv_type=evidence.kv_type,
         )  # fmt: skip
     except EstimateError:

@@ -50,7 +50,7 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
     title = words.say("What is next: predicted first, then measured")
     one = world.leading
     point = None if one is None else one.shortest
-    law = None if one is None or one.curve.chosen is None else one.curve.chosen.fit
+    law = None if one is None else one.curve.law
     if one is None or law is None or point is None or point.decode.median is None or one.model is None:
         return {"title": title, "drawn": [], "subject": None}
     overhead_ms, step_ms = one.curve.overhead_ms or 0.0, MS_PER_S / point.decode.median

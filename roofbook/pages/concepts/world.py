@@ -68,7 +68,7 @@ class World:
     @property
     def leading(self) -> Measured | None:
         """The first subject with a prefill law and a known model: the one that predictions are made for."""
-        return next((one for one in self.measured if one.curve.chosen is not None and one.model is not None), None)
+        return next((one for one in self.measured if one.curve.law is not None and one.model is not None), None)
 
     def machine(self, name: str) -> MachineFact | None:
         """Return a machine of the catalogue, None where someone has taken it out."""
