@@ -38,7 +38,7 @@ CONFIG: Final[dict[str, Any]] = {
         "labelPadding": 6,
         "labelLimit": 400,
     },
-    "axisX": {"grid": False, "labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 8},
+    "axisX": {"grid": False, "labelFlush": False, "labelSeparation": 8},
     # The unit of y stands above the axis, where it reads without turning one's head.
     "axisY": {
         "domain": False,
