@@ -98,11 +98,11 @@ def test_what_theory_does_not_know_is_null(english: Page) -> None:
 
 
 def test_the_subjects_law_comes_with_its_band(english: Page) -> None:
-    """The Mac's six lengths: their law, the half width of t with four degrees of freedom, and the 100 ms beside it."""
+    """The Mac's 18 rows at six lengths: their law, t with 18 - 2 degrees of freedom, and the 100 ms beside it."""
     mac = next(one for slug, one in carried(english)["subjects"].items() if slug.startswith("mac-mini"))
 
     assert mac["law"]["powers"] == [1, 2]
-    assert mac["law"]["t"] == pytest.approx(2.7764451051977934)  # the t table: 95 %, four degrees of freedom
+    assert mac["law"]["t"] == pytest.approx(2.1199053)  # the t table: 95 %, 16 degrees of freedom
     assert mac["law"]["overhead_ms"] == pytest.approx(100)
     assert mac["law"]["longest_tokens"] == 8016
 
