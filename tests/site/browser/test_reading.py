@@ -36,6 +36,22 @@ def test_the_live_chart_has_a_mark_for_each_row(site: Path, address: str, read: 
 
 
 @LANGUAGES
+def test_legend_and_tooltips_speak_the_pages_language(site: Path, address: str, read: Any, folder: str) -> None:
+    """B54: the key of each of a tooltip's numbers and each line of the legend, live, in Korean and in English."""
+    with read(address) as reader:
+        reader.open(address + folder + mac_page(site))
+        reader.wait_live()
+        reader.page.locator(f"{CURVE} .rb-live .mark-symbol path").first.hover(force=True)
+        reader.page.wait_for_selector("#vg-tooltip-element.visible td.key")
+        keys = reader.page.locator("#vg-tooltip-element td.key").all_inner_texts()
+        legend = reader.page.locator(f"{CURVE} .rb-legend li").all_inner_texts()
+
+    assert len(keys) == 4
+    assert len(legend) >= 4
+    assert {bool(re.search("[가-힣]", told)) for told in (*keys, *legend)} == {folder == ""}
+
+
+@LANGUAGES
 def test_without_scripts_the_static_chart_has_the_same_marks(site: Path, address: str, read: Any, folder: str) -> None:
     """The picture is there before any script, at both widths."""
     with read(address, javascript=False) as reader:
