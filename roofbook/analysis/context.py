@@ -37,6 +37,17 @@ class DecodeTest:
     change_share: float
     """Of the medians, as every page tells them."""
     tested: Difference
+    in_blocks: bool
+    """All requests of one length stand before all of the other, so that time passed between them as well."""
+
+
+@dataclass(frozen=True)
+class _Single:
+    """One request: its place in its run, its prompt, its rate."""
+
+    place: int | None
+    tokens: float
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -101,26 +112,37 @@ def decode_test(rows: Sequence[Row]) -> DecodeTest | None:
     The experiment whose repeated prompts reach farthest is taken, in one run: sessions differ by more than contexts do.
     None where no experiment repeats two prompts; a published median says nothing of the scatter behind it.
     """
-    cells: dict[tuple[str | None, str | None], dict[str | None, list[tuple[int, float]]]] = {}
+    cells: dict[tuple[str | None, str | None], dict[str | None, list[_Single]]] = {}
     for row in rows:
         rate, tokens = decode_tok_per_s(row), row.get("prompt_tokens")
         if row.get("aggregate_of") is None and rate is not None and tokens and (row.get("concurrency") or 1) == 1:
             points = cells.setdefault((row.get("run_id"), row.get("experiment")), {})
-            points.setdefault(row.get("point"), []).append((tokens, rate))
+            points.setdefault(row.get("point"), []).append(_Single(row.get("order_index"), tokens, rate))
     found = [one for points in cells.values() if (one := _ends_tested(list(points.values()))) is not None]
     return max(found, key=lambda one: one.long_tokens / one.short_tokens, default=None)
 
 
-def _ends_tested(points: Sequence[Sequence[tuple[int, float]]]) -> DecodeTest | None:
-    repeated = sorted(
-        (median(tokens for tokens, _ in point), [rate for _, rate in point]) for point in points if len(point) > 1
-    )
-    if len(repeated) < 2 or repeated[0][0] >= repeated[-1][0]:
+def _ends_tested(points: Sequence[Sequence[_Single]]) -> DecodeTest | None:
+    repeated = sorted((point for point in points if len(point) > 1), key=_length)
+    if len(repeated) < 2 or _length(repeated[0]) >= _length(repeated[-1]):
         return None
-    (short, before), (long, after) = repeated[0], repeated[-1]
+    shortest, longest = repeated[0], repeated[-1]
+    before, after = [one.rate for one in shortest], [one.rate for one in longest]
     tested = difference(before, after)
+    if tested is None:
+        return None
     change = median(after) / median(before) - 1
-    return None if tested is None else DecodeTest(short, long, change, tested)
+    return DecodeTest(_length(shortest), _length(longest), change, tested, _in_blocks(shortest, longest))
+
+
+def _length(point: Sequence[_Single]) -> float:
+    return median(one.tokens for one in point)
+
+
+def _in_blocks(shortest: Sequence[_Single], longest: Sequence[_Single]) -> bool:
+    short = [one.place for one in shortest if one.place is not None]
+    long = [one.place for one in longest if one.place is not None]
+    return bool(short and long) and (max(short) < min(long) or max(long) < min(short))
 
 
 def window_control(rows: Sequence[Row]) -> WindowControl | None:

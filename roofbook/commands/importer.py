@@ -22,6 +22,9 @@ SOURCES: Final = {"article": "article-2026-08-31.yml"}
 
 ARTICLE_TITLE: Final = "맥미니 M4로 LLM 서빙 시작하기"
 
+NOTE_KO: Final = "약 17분 동안 쉬지 않고 이어서 쟀습니다. 뒤쪽 값에는 발열로 느려진 영향이 섞였을 수 있습니다."
+"""The source's note on its conditions, for readers of Korean."""
+
 CONTEXT_CONTROL: Final = "context_control"
 """The kind of the article's own control: one prompt under two context sizes. No experiment of a plan, and no curve."""
 
@@ -71,6 +74,7 @@ def _facts(source: Path, document: Mapping[str, Any]) -> RunFacts:
         "file": source.name,
         "date": conditions["date"],
         "note": conditions["note"],
+        "note_ko": NOTE_KO,
         "kv_cache_type": "read by the author from the running process's flags",
         "order_index": "the order of publication; the order of measuring was not published",
         "claims": document["published_claims"],

@@ -14,7 +14,7 @@ from roofbook.pages.sentence import Sentence
 from roofbook.pages.study import Study
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Row
-from roofbook.validity import MEASURES, Finding
+from roofbook.validity import MEASURES, Finding, records
 from roofbook.words import Words, mark
 
 _MEASURES: Final = {
@@ -99,11 +99,22 @@ def _caveats(view: SubjectView, words: Words) -> list[str]:
     told: list[str] = []
     if view.subject.rows["imported_from"].notna().any():
         told.append(
-            words.say("Imported from a publication: what it did not print is unknown here, and rows may be medians.")
+            words.say(
+                "Imported from a publication: what it did not print is unknown here. Of the rows that count "
+                "everywhere, %(single)s are single requests and %(several)s published medians or the like, of several.",
+                **_alone_and_together(view, words),
+            )
         )
     if not view.server_versions:
         told.append(words.say("The server's version is not known, so exactly this cannot be measured again."))
     return told[:2]
+
+
+def _alone_and_together(view: SubjectView, words: Words) -> dict[str, str]:
+    doubted = _doubted(view)
+    counting = [row for row in records(view.subject.rows) if _standing(row, doubted) == "counts"]
+    several = sum(row.get("aggregate_of") is not None for row in counting)
+    return {"single": words.number(len(counting) - several), "several": words.number(several)}
 
 
 def _figure(view: SubjectView, rows: list[Row], words: Words, figures: FigureCache) -> list[Drawn]:

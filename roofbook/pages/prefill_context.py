@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from roofbook.analysis.context import DecodeAt, DecodeTest, WindowControl
 from roofbook.analysis.differences import Difference
-from roofbook.pages.concepts.grid import Grid, grid
+from roofbook.analysis.prefill import Curve
+from roofbook.pages.concepts.grid import grid
 from roofbook.pages.prefill_tables import signed
 from roofbook.pages.row_table import noted
 from roofbook.pages.sentence import Sentence
@@ -14,7 +15,7 @@ _NOTABLE: Final = 0.05
 """Where even the smallest possible p value is above this, the number of requests is what is missing."""
 
 
-def window(control: WindowControl | None, words: Words) -> dict[str, Grid | Sentence] | None:
+def window(control: WindowControl | None, curve: Curve, words: Words) -> dict[str, Any] | None:
     """Return the control over the context limit; None where there is none."""
     if control is None:
         return None
@@ -48,7 +49,21 @@ def window(control: WindowControl | None, words: Words) -> dict[str, Grid | Sent
             change,
             {"p": words.significant(control.tested.p_value, 2)},
         )
-    return {"table": grid(heads, rows), "told": told_of}
+    return {"table": grid(heads, rows), "told": told_of, "twice": _twice(control, curve, words)}
+
+
+def _twice(control: WindowControl, curve: Curve, words: Words) -> str | None:
+    """Return that the control is no measurement of its own, where it is to the digit a median of the curve."""
+    of_curve = {(length.tokens, length.prefill_ms) for length in curve.lengths if (length.runs or 1) > 1}
+    for one in control.windows:
+        if one.n is None and (one.prompt_tokens, one.prefill_ms) in of_curve:
+            return words.say(
+                "The row with %(limit)s is to the digit the curve's median at %(tokens)s tokens: apparently one "
+                "measurement, published twice.",
+                limit="–" if one.context_limit_tokens is None else words.number(one.context_limit_tokens),
+                tokens=words.number(one.prompt_tokens or 0),
+            )
+    return None
 
 
 def decode(rates: tuple[DecodeAt, ...], tested: DecodeTest | None, words: Words) -> dict[str, Any] | None:
@@ -93,6 +108,7 @@ def decode(rates: tuple[DecodeAt, ...], tested: DecodeTest | None, words: Words)
         "rests": None if first.single and last.single else _two_medians(first, last, words),
         "tested": None if tested is None else _tested(tested, words),
         "least": None if tested is None else _least(tested.tested, words),
+        "blocks": _blocks(words) if tested is not None and tested.in_blocks else None,
     }
 
 
@@ -104,6 +120,13 @@ def _two_medians(first: DecodeAt, last: DecodeAt, words: Words) -> str:
         "alone the change cannot be tested.",
         short=words.number(first.n),
         long=words.number(last.n),
+    )
+
+
+def _blocks(words: Words) -> str:
+    return words.say(
+        "All requests of one length stand before those of the other, as sent or as published, so p does not tell the "
+        "effect of the length from that of a machine which had grown warmer."
     )
 
 

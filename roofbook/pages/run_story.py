@@ -71,7 +71,7 @@ def story(run: Run, rows: pd.DataFrame, words: Words) -> RunStory:
         run_id=run.run_id,
         by=_by(origin, words),
         when=_when(own, origin, words),
-        note=_text(origin.get("note")),
+        note=_text(origin.get(f"note_{words.lang}") or origin.get("note")),
         source_file=_text(origin.get("file")),
         experiments=_experiments(own, words),
         settings=_settings(run.facts.plan, words),

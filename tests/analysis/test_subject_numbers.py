@@ -229,6 +229,16 @@ def test_a_change_of_the_decode_rate_is_tested_by_single_requests() -> None:
     assert found.tested.p_value == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(("places", "in_blocks"), [((0, 1, 2, 3), True), ((2, 3, 0, 1), True), ((0, 2, 1, 3), False)])
+def test_lengths_in_blocks_are_told_from_lengths_in_turn(places: tuple[int, ...], in_blocks: bool) -> None:
+    """Where one length was wholly sent before the other, time passed between them too."""
+    rows = repeated(74, [21.0, 21.2]) + repeated(3505, [19.0, 19.1])
+    found = decode_test([row | {"order_index": place} for row, place in zip(rows, places, strict=True)])
+
+    assert found is not None
+    assert found.in_blocks is in_blocks
+
+
 def test_medians_and_other_sessions_test_nothing() -> None:
     """A median hides the scatter, and two runs differ by more than their prompts do."""
     assert (
