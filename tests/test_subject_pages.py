@@ -203,7 +203,7 @@ def test_speed_holds_both_phases_against_both_roofs(published: SubjectView) -> N
 
 
 def test_a_roof_of_all_cores_judges_nothing_that_ran_on_fewer(view: MakeView) -> None:
-    """One thread of two cores: the shares of what both did are told, without a verdict; with two threads there is one."""
+    """One thread of two cores: shares of what both did, without a verdict; with two threads there is one."""
     spread = {"median": 20e9, "low": 20e9, "high": 20e9, "n": 9}
     host = {
         "machine": "a-box", "cores": 2,

@@ -5,7 +5,7 @@ anybody can hope for. Both are given, and the verdict names the one it rests on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from roofbook.analysis.latency import Point
@@ -46,6 +46,16 @@ class Reached:
             return None
         nearest, farthest = max(share.high for share in shares), min(share.low for share in shares)
         return Range(max(0.0, 1 / nearest - 1), max(0.0, 1 / farthest - 1))
+
+
+def share_of(found: Reached, basis: Basis) -> Range | None:
+    """Return the share of the ceiling that *basis* names."""
+    return found.measured_share if basis == "measured" else found.datasheet_share
+
+
+def unjudged(found: Reached | None) -> Reached | None:
+    """Return *found* without a verdict: its ceilings are those of more than what was used."""
+    return None if found is None else replace(found, verdict="unknown", basis=None)
 
 
 @dataclass(frozen=True)

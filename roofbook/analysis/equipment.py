@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from roofbook.analysis.reference import PrefillStand
+from roofbook.analysis.seen import fastest_prefill
 from roofbook.analysis.subjects import Subject
 from roofbook.facts import ChipFact, Facts, RuntimeFact
 from roofbook.record import Run
@@ -28,6 +30,10 @@ class Equipment:
     macos: int | None = None
     """The system's major version, on a Mac that said so."""
     mac_limits: tuple[MacLimit, ...] = ()
+    fastest: PrefillStand | None = None
+    """The fastest prefill that others published of the same chip."""
+    cores: int | None = None
+    """Of the processor, all of which its ceilings were measured on; None where the host did not say."""
 
 
 def equipment_of(subject: Subject, runs: Sequence[Run], facts: Facts) -> Equipment:
@@ -45,6 +51,8 @@ def equipment_of(subject: Subject, runs: Sequence[Run], facts: Facts) -> Equipme
         runtime=facts.runtimes.get(subject.server or ""),
         macos=_macos(host),
         mac_limits=facts.mac_limits,
+        fastest=fastest_prefill(facts.published, machine),
+        cores=_whole(host.get("cores")),
     )
 
 

@@ -193,7 +193,7 @@ def _legend(words: Words, roofs: Roofs, spots: Sequence[Spot], colour: int) -> t
             Key("band", MUTED, words.say("Stated of the machine (where sources differ, from one to the other)"))
         )
     if _corners(roofs.measured):
-        keys.append(Key("dashed", INK, words.say("Measured on such a machine without a language model")))
+        keys.append(Key("dashed", INK, words.say("Measured on such a machine")))
     return tuple(keys)
 
 

@@ -120,7 +120,9 @@ class Library:
 
     def _of_subject(self, view: SubjectView) -> Quantities:
         subject = view.subject
-        known = Known(view.equipment.machine, view.equipment.model, self._facts.mac_limits)
+        equipment = view.equipment
+        seen = equipment.fastest and equipment.fastest.flops_per_s
+        known = Known(equipment.machine, equipment.model, self._facts.mac_limits, seen)
         claims: dict[str, Any] = {}
         for run in view.runs:
             claims |= run.facts.origin.get("claims") or {}

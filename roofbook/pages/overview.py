@@ -44,6 +44,7 @@ class Lead:
 
 _READING: Final[Mapping[str, str]] = {
     "measured": mark("of the arithmetic that a benchmark without a model reached on such a machine, while it reads"),
+    "seen": mark("of the arithmetic that was measured on such machines, while it reads"),
     "datasheet": mark("of the arithmetic peak stated for the chip, while it reads a prompt"),
 }
 _WRITING: Final[Mapping[str, str]] = {
@@ -143,10 +144,13 @@ def _share(study: Study, words: Words) -> Number | None:
         by_datasheet = of_range("share", reached.datasheet_share)
         if reached.basis == "datasheet":
             return _number(by_datasheet, words.say(phase["datasheet"]), "speed", words)
-        what = words.say(phase["measured"])
+        seen = reached is study.reading_reached and study.seen_faster is not None
+        what = words.say(phase["seen" if seen else "measured"])
         if by_datasheet.known:
             what += " " + words.say("(%(share)s of the stated peak)", share=told(by_datasheet, words))
-        return _number(of_range("share", reached.measured_share), what, "speed", words)
+        falls = reached is study.writing_reached and study.writing_falls
+        share = study.writing_span if falls else reached.measured_share
+        return _number(of_range("share", share), what, "speed", words)
     return None
 
 

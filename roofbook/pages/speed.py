@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from roofbook.analysis.ceilings import DECODE_LIMIT, MEASURED_LIMIT, PREFILL_LIMIT, Reached
+from roofbook.analysis.ceilings import DECODE_LIMIT, MEASURED_LIMIT, PREFILL_LIMIT, Reached, share_of
 from roofbook.analysis.intervals import REQUESTS_FOR_P99
 from roofbook.analysis.latency import Point
 from roofbook.analysis.quantities.quantity import Quantity, of_range, of_summary, turned
@@ -29,15 +29,23 @@ _ROW_COLUMNS: Final = (
 
 _BOTH: Final = {
     ("at_the_limit", "at_the_limit"): mark(
-        "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, so both are at the limit."
+        "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, so both are near the limit."
+    ),
+    ("falls", "at_the_limit"): mark(
+        "It writes %(rate)s and reads %(reading)s: %(decode)s (falling with context) and %(prefill)s of %(roof)s, "
+        "so reading is near the limit, and writing with a short prompt."
+    ),
+    ("falls", "room_to_tune"): mark(
+        "It writes %(rate)s and reads %(reading)s: %(decode)s (falling with context) and %(prefill)s of %(roof)s, "
+        "so writing is near the limit with a short prompt, and reading has room to tune."
     ),
     ("at_the_limit", "room_to_tune"): mark(
         "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, "
-        "so writing is at the limit and reading has room to tune."
+        "so writing is near the limit and reading has room to tune."
     ),
     ("room_to_tune", "at_the_limit"): mark(
         "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, "
-        "so reading is at the limit and writing has room to tune."
+        "so reading is near the limit and writing has room to tune."
     ),
     ("room_to_tune", "room_to_tune"): mark(
         "It writes %(rate)s and reads %(reading)s: %(decode)s and %(prefill)s of %(roof)s, so both have room to tune."
@@ -68,6 +76,8 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "doubts": by_kind([finding for finding in of_rows if finding.doubtful], words),
         "notes": by_kind([finding for finding in of_rows if not finding.doubtful], words),
         "medians_only": bool(study.points) and all(point.ttft.interval is None for point in study.points),
+        "fastest": speed_tables.fastest(study, words),
+        "cores_used": study.cores_used,
         "peak_by_others": peak_by_others(study),
         "requests_for_p99": REQUESTS_FOR_P99,
         "chunk_tokens": CHUNK_TOKENS,
@@ -83,10 +93,21 @@ def headline(study: Study, words: Words) -> Sentence:
         rates["rate"] = told(of_summary("tok_per_s", study.writing.decode), words)
     if study.reading is not None:
         rates["reading"] = told(reading_rate(study.reading), words)
-    if decode is not None and prefill is not None and (decode.verdict, prefill.verdict) in _BOTH:
-        shares = {"decode": share(decode, words), "prefill": share(prefill, words)}
-        message = _BOTH[decode.verdict, prefill.verdict]
-        return Sentence(message, {**rates, **shares}, {"roof": _roof(decode, prefill, words)})
+    if decode is not None and prefill is not None:
+        message = _BOTH.get(("falls" if study.writing_falls else decode.verdict, prefill.verdict))
+        if message is not None:
+            shares = {"decode": writing_share(study, words), "prefill": share(prefill, words)}
+            return Sentence(message, {**rates, **shares}, {"roof": _roof(study, decode, prefill, words)})
+    if study.cores_used is not None and len(rates) == 2:
+        threads, cores = (words.number(count) for count in study.cores_used)
+        return Sentence(
+            mark(
+                "It writes %(rate)s and reads %(reading)s on %(threads)s of the machine's %(cores)s cores; how near "
+                "the limit of so few that is was not measured."
+            ),
+            rates,
+            {"threads": threads, "cores": cores},
+        )
     match "rate" in rates, "reading" in rates:
         case True, True:
             message = mark("It writes %(rate)s and reads %(reading)s; how near the limit that is cannot be judged.")
@@ -112,12 +133,22 @@ def reading_rate(point: Point) -> Quantity:
 
 def share(reached: Reached, words: Words) -> str:
     """Return the share that the verdict rests on, as it is written."""
-    found = reached.measured_share if reached.basis == "measured" else reached.datasheet_share
+    found = share_of(reached, reached.basis or "datasheet")
     return told(of_range("share", found), words)
 
 
-def _roof(decode: Reached, prefill: Reached, words: Words) -> str:
+def writing_share(study: Study, words: Words) -> str:
+    """Return the share of its roof that writing reaches: from the lowest to the highest where it falls."""
+    reached = study.writing_reached
+    if study.writing_falls:
+        return told(of_range("share", study.writing_span), words)
+    return "" if reached is None else share(reached, words)
+
+
+def _roof(study: Study, decode: Reached, prefill: Reached, words: Words) -> str:
     match decode.basis, prefill.basis:
+        case "measured", "measured" if study.seen_faster is not None:
+            return words.say("what such machines were measured to do")
         case "measured", "measured":
             return words.say("what such a machine was measured to do without a language model")
         case "datasheet", "datasheet":
@@ -140,6 +171,15 @@ def _caveats(study: Study, words: Words) -> list[str]:
         ),
     ):
         if reached is not None and reached.basis == "measured" and reached.datasheet_share and reached.headroom:
+            if reached is study.reading_reached and study.seen_faster is not None:
+                told_of.append(
+                    words.say(
+                        "Other runs of this chip read up to %(seen)s faster; the stated peak leaves up to %(more)s.",
+                        seen=percent(study.seen_faster, words),
+                        more=percent(reached.headroom.high, words),
+                    )
+                )
+                break
             told_of.append(
                 words.say(
                     sentence,
@@ -198,7 +238,7 @@ def _roofline_title(study: Study, words: Words) -> str:
     decode, prefill = study.writing_reached, study.reading_reached
     if decode is None or prefill is None or "unknown" in (decode.verdict, prefill.verdict):
         return words.say("Decode and prefill against what the machine can do")
-    shares = {"decode": share(decode, words), "prefill": share(prefill, words)}
+    shares = {"decode": writing_share(study, words), "prefill": share(prefill, words)}
     match decode.basis, prefill.basis:
         case "measured", "measured":
             return words.say("Decode reaches %(decode)s of its measured roof, prefill %(prefill)s", **shares)

@@ -18,6 +18,7 @@ from roofbook.pages.concepts.grid import Grid, grid, percent, span
 from roofbook.pages.doubts import name_of
 from roofbook.pages.escape import text
 from roofbook.pages.row_table import noted
+from roofbook.pages.sentence import Sentence
 from roofbook.pages.study import Study
 from roofbook.pages.values import told
 from roofbook.theory.roofline import step_bytes
@@ -27,7 +28,8 @@ from roofbook.units import GB, MS_PER_S, TFLOP
 from roofbook.words import Words, mark
 
 _VERDICTS: Final = {
-    "at_the_limit": mark("at the limit"),
+    "at_the_limit": mark("near the limit"),
+    "falls": mark("near the limit with a short prompt only"),
     "room_to_tune": mark("room to tune"),
     "above_the_ceiling": mark("above the ceiling: the measurement or the catalogue is wrong"),
     "unknown": mark("cannot be judged"),
@@ -48,17 +50,18 @@ def verdicts(study: Study, words: Words) -> Grid | None:
     if not phases:
         return None
     columns = [
-        _against(point, reached, unit, label, digits, words) for _, point, reached, unit, label, digits in phases
+        _against(study, point, reached, unit, label, digits, words) for _, point, reached, unit, label, digits in phases
     ]
     lines = [
         words.say("Prompt tokens"),
         words.say("n (requests)"),
         words.say("Reached"),
-        words.say("Roof as measured without a model"),
+        words.say("Roof as measured"),
         words.say("Share of it"),
         words.say("Roof as stated"),
         words.say("Share of it"),
         words.say("Could be faster by"),
+        words.say("Share over all trusted points"),
         words.say("Verdict"),
     ]
     heads = [("", False), *((name, True) for name, *_ in phases)]
@@ -66,7 +69,7 @@ def verdicts(study: Study, words: Words) -> Grid | None:
 
 
 def _against(
-    point: Point, reached: Reached, unit: float, label: str, digits: int, words: Words
+    study: Study, point: Point, reached: Reached, unit: float, label: str, digits: int, words: Words
 ) -> tuple[str | None, ...]:
     def part(value: Range | None) -> str | None:
         return None if value is None else told(of_range("share", value), words)
@@ -81,7 +84,29 @@ def _against(
         _rate(reached.datasheet, unit, label, words),
         part(reached.datasheet_share),
         part(reached.headroom),
-        words.say(_VERDICTS[reached.verdict]),
+        part(study.writing_span if unit == GB else study.reading_span),
+        words.say(_VERDICTS["falls" if unit == GB and study.writing_falls else reached.verdict]),
+    )
+
+
+def fastest(study: Study, words: Words) -> Sentence | None:
+    """Return whose run of the same chip read faster than the benchmark computes; None where none did."""
+    found = study.view.equipment.fastest
+    if study.seen_faster is None or found is None:
+        return None
+    return Sentence(
+        mark(
+            "Another run of this chip (%(model)s %(quantization)s, %(tokens)s tokens) reached %(rate)s while it read, "
+            "%(more)s more than this one: the measured roof of arithmetic is drawn from the benchmark up to there."
+        ),
+        {},
+        {
+            "model": found.model,
+            "quantization": found.quantization or words.say("unknown"),
+            "tokens": words.number(found.prompt_tokens),
+            "rate": words.say("%(value)s TFLOPS", value=words.significant(found.flops_per_s / TFLOP)),
+            "more": percent(study.seen_faster, words),
+        },
     )
 
 
@@ -288,6 +313,10 @@ def _rates_of_the_machine(study: Study, words: Words) -> list[tuple[str, str | N
         return []
     sheet, bench = study.roofs.datasheet, study.roofs.measured
     measured_by = "" if machine is None or machine.ceilings is None else _in_english(machine.ceilings.source)
+    arithmetic_measured_by = measured_by
+    if machine is not None and machine.ceilings is not None and study.seen_faster is not None:
+        fastest_by = study.view.equipment.fastest
+        arithmetic_measured_by = _in_english(f"{machine.ceilings.source}; {fastest_by.source if fastest_by else ''}")
     bandwidth_by = arithmetic_by = ""
     if chip is not None:
         usual = "fp16_tflops" if chip.chip.peaks.fp16 is not None else "fp32_tflops"
@@ -300,7 +329,7 @@ def _rates_of_the_machine(study: Study, words: Words) -> list[tuple[str, str | N
         ),
         (words.say("Bandwidth, measured"), _rate(bench.bandwidth_bytes_per_s, GB, "GB/s", words), measured_by),
         (words.say("Arithmetic, as stated"), _rate(sheet.flops_per_s, TFLOP, "TFLOPS", words), arithmetic_by),
-        (words.say("Arithmetic, measured"), _rate(bench.flops_per_s, TFLOP, "TFLOPS", words), measured_by),
+        (words.say("Arithmetic, measured"), _rate(bench.flops_per_s, TFLOP, "TFLOPS", words), arithmetic_measured_by),
     ]
 
 

@@ -1,23 +1,34 @@
 """A subject's numbers, each computed once for the pages that tell them."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, cast
 
-from roofbook.analysis.ceilings import PointCeilings, Reached, ceilings
+from roofbook.analysis.ceilings import (
+    DECODE_LIMIT,
+    MEASURED_LIMIT,
+    PointCeilings,
+    Reached,
+    ceilings,
+    share_of,
+    unjudged,
+)
 from roofbook.analysis.latency import Point
 from roofbook.analysis.memory import KV_TYPES, MemoryTable, Served, memory_table, served
 from roofbook.analysis.prefill import Curve
-from roofbook.analysis.standing import Roofs, Spot, roofs, spokesman, spots
+from roofbook.analysis.reference import LONG_PROMPT_TOKENS
+from roofbook.analysis.seen import as_seen, own_flops_per_s
+from roofbook.analysis.standing import Roofs, Spot, doubtful, roofs, spokesman, spots
 from roofbook.errors import EstimateError
 from roofbook.pages.subjects import SubjectView
 from roofbook.record import Row
 from roofbook.theory.limits import Limit, gpu_limit
 from roofbook.theory.memory import RESERVE_BYTES, VLLM_PEAK_BYTES, VLLM_SHARE
 from roofbook.theory.roofline import crossover_batch
-from roofbook.theory.shapes import Range
+from roofbook.theory.shapes import Machine, Range
 from roofbook.validity import clean, records
 
 REQUEST_TOKENS: Final = 4096
@@ -54,10 +65,94 @@ class Study:
     @cached_property
     def held(self) -> list[PointCeilings]:
         """The points against the machine's ceilings."""
-        equipment, subject = self.view.equipment, self.view.subject
-        if equipment.machine is None or equipment.model is None:
+        model, subject = self.view.equipment.model, self.view.subject
+        if self.machine is None or model is None:
             return []
-        return ceilings(self.points, equipment.model, equipment.machine, subject.quantization, subject.kv_cache_type)
+        found = ceilings(self.points, model, self.machine, subject.quantization, subject.kv_cache_type)
+        if self.cores_used is None:
+            return found
+        return [PointCeilings(one.point, unjudged(one.decode), unjudged(one.prefill)) for one in found]
+
+    @cached_property
+    def machine(self) -> Machine | None:
+        """The machine, its measured arithmetic reaching up to what was seen of such a machine."""
+        equipment = self.view.equipment
+        if equipment.machine is None:
+            return None
+        own = None if equipment.model is None else own_flops_per_s(self.points, equipment.model)
+        return as_seen(equipment.machine, own, equipment.fastest and equipment.fastest.flops_per_s)
+
+    @property
+    def seen_faster(self) -> float | None:
+        """By what share others' fastest prefill passes this one's, where it also passes the benchmark; else None."""
+        fastest, machine, reached = self.view.equipment.fastest, self.view.equipment.machine, self.reading_reached
+        ceiling = machine and machine.ceilings and machine.ceilings.flops_per_s
+        if fastest is None or not ceiling or reached is None or fastest.flops_per_s <= ceiling.high:
+            return None
+        more = fastest.flops_per_s / reached.used.high - 1
+        return more if more > 0 else None
+
+    @cached_property
+    def cores_used(self) -> tuple[int, int] | None:
+        """How many threads the server had of the processor's cores; None where it had all, or nobody knows.
+
+        The ceilings of a processor are measured on all its cores: they judge nothing that ran on fewer.
+        """
+        machine, cores = self.view.equipment.machine, self.view.equipment.cores
+        if machine is None or cores is None or machine.ceilings is None or machine.ceilings.measured_on != "cpu":
+            return None
+        threads = [_threads(row.get("server_options")) for row in self.rows]
+        known = [count for count in threads if count is not None]
+        return (max(known), cores) if known and max(known) < cores else None
+
+    @cached_property
+    def odd_decodes(self) -> set[str | None]:
+        """The points whose decode rate is an outlier."""
+        return {
+            finding.point
+            for finding in self.view.found
+            if finding.kind == "outlier" and finding.values.get("figure") == "decode_tok_per_s"
+        }
+
+    @cached_property
+    def writing_span(self) -> Range | None:
+        """From the lowest to the highest share of the decode roof over all trusted points that are no outliers."""
+        spoken = self.writing_reached
+        if spoken is None or spoken.basis is None:
+            return None
+        shares = [
+            share
+            for one in self.held
+            if one.decode is not None
+            and not doubtful(one.point)
+            and one.point.point not in self.odd_decodes
+            and (share := share_of(one.decode, spoken.basis)) is not None
+        ]
+        return Range(min(one.low for one in shares), max(one.high for one in shares)) if shares else None
+
+    @cached_property
+    def reading_span(self) -> Range | None:
+        """The same of reading, over prompts long enough to be bound by arithmetic."""
+        spoken = self.reading_reached
+        if spoken is None or spoken.basis is None:
+            return None
+        shares = [
+            share
+            for one in self.held
+            if one.prefill is not None
+            and not doubtful(one.point)
+            and (one.point.prompt_tokens or 0) >= LONG_PROMPT_TOKENS
+            and (share := share_of(one.prefill, spoken.basis)) is not None
+        ]
+        return Range(min(one.low for one in shares), max(one.high for one in shares)) if shares else None
+
+    @property
+    def writing_falls(self) -> bool:
+        """True where writing is near its roof with a short prompt, and away from it with a longer one."""
+        spoken, span = self.writing_reached, self.writing_span
+        if spoken is None or span is None or spoken.verdict != "at_the_limit":
+            return False
+        return span.low < (MEASURED_LIMIT if spoken.basis == "measured" else DECODE_LIMIT)
 
     @cached_property
     def writing(self) -> Point | None:
@@ -79,8 +174,7 @@ class Study:
 
     @cached_property
     def roofs(self) -> Roofs | None:
-        machine = self.view.equipment.machine
-        return None if machine is None else roofs(machine, self.view.subject.quantization)
+        return None if self.machine is None else roofs(self.machine, self.view.subject.quantization)
 
     @cached_property
     def spots(self) -> list[Spot]:
@@ -190,6 +284,19 @@ class Study:
     def ends(self) -> tuple[Point | None, Point | None]:
         """The points of single requests with the shortest and the longest prompt, those of a baseline first."""
         return ends_of(self.points)
+
+
+def _threads(options: object) -> int | None:
+    """Return the server's threads by its options (JSON), the most of either phase; None where they do not say."""
+    try:
+        told: object = json.loads(options) if isinstance(options, str) else None
+    except ValueError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    known = cast("dict[str, Any]", told)
+    counts = [known.get(name) for name in ("threads", "threads_batch")]
+    return max((count for count in counts if isinstance(count, int) and count > 0), default=None)
 
 
 def ends_of(points: Sequence[Point]) -> tuple[Point | None, Point | None]:

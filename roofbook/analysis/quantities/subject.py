@@ -13,6 +13,7 @@ from roofbook.analysis.quantities.catalogue import machine_quantities, model_qua
 from roofbook.analysis.quantities.curve import curve_quantities
 from roofbook.analysis.quantities.points import point_quantities
 from roofbook.analysis.quantities.quantity import Quantities, Quantity, Unit, asked
+from roofbook.analysis.seen import as_seen, own_flops_per_s
 from roofbook.analysis.subjects import Subject, curve_of
 from roofbook.theory.limits import gpu_limit
 from roofbook.theory.roofline import crossover_batch
@@ -41,18 +42,25 @@ class Known:
     machine: Machine | None = None
     model: Model | None = None
     mac_limits: Sequence[MacLimit] = ()
+    seen_flops_per_s: float | None = None
+    """Of the fastest prefill that others published of the same chip."""
 
 
 def subject_quantities(
     subject: Subject, found: Iterable[Finding], known: Known, claims: Mapping[str, Any] | None = None
 ) -> Quantities:
-    """Return all numbers of *subject*, doubtful rows left out; those of a point with ``raw.`` before hold all its rows.
+    """Return all numbers of *subject*, doubtful rows left out; those of a point with ``raw.`` before hold all its rows,
+    those with ``seen.`` count the machine's measured arithmetic up to the fastest run that was seen of it.
 
     *claims* are what a publication concluded, as its import keeps them; they stand under ``claim.``.
     """
     findings, machine, model = list(found), known.machine, known.model
     curve = curve_of(subject, findings)
-    told = point_quantities(subject, points_of(subject.records, findings), machine, model)
+    points = points_of(subject.records, findings)
+    told = point_quantities(subject, points, machine, model)
+    if machine is not None and model is not None:
+        seen = as_seen(machine, known.seen_flops_per_s, own_flops_per_s(points, model))
+        told |= point_quantities(subject, points, seen, model).under("seen")
     told |= point_quantities(subject, points_of(subject.records, ()), machine, model).under("raw")
     told |= curve_quantities(curve, model).under("prefill")
     if machine is not None:
