@@ -15,6 +15,9 @@ from roofbook.words import Words
 _STEPS: Final = 60
 """Straight pieces that the fitted curve is drawn with."""
 
+_SEEN_BESIDE_A_DOT: Final = 0.04
+"""A range shorter than this, of the axis, is hidden by the dot of its median."""
+
 SECONDS_FROM_MS: Final = 2_000
 """From here on a time is told in seconds."""
 
@@ -211,7 +214,8 @@ def _legend(words: Words, curve: Curve, shown: Sequence[tuple[Role, Length]], co
     keys: list[Key] = []
     if "fitted" in roles:
         keys.append(Key("dot", hue, words.say("Measured: median at one length")))
-    if any(length.low_ms < length.high_ms for _, length in shown):
+    top = max((length.high_ms for _, length in shown), default=0.0)
+    if any(length.high_ms - length.low_ms > _SEEN_BESIDE_A_DOT * top for _, length in shown):
         keys.append(Key("range", hue, words.say("Lowest to highest")))
     if "unseen" in roles:
         keys.append(Key("small", hue, words.say("Measured elsewhere, not used for the fit")))
