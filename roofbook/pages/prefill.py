@@ -59,7 +59,7 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "candidates": prefill_law.candidates(curve, words),
         "wider": prefill_law.wider(curve, wider_curve(subject, view.found), words),
         "weighting": prefill_law.weighting(repeats_scatter(_measured(study)), words),
-        "window": prefill_context.window(window_control(study.rows), words),
+        "window": prefill_context.window(window_control(study.rows), curve, words),
         "decode": _decode(study, words),
         "row_table": row_table(rows[:SHOWN_ROWS], found, words, _ROW_COLUMNS),
         "rows_hidden": max(0, len(rows) - SHOWN_ROWS),
@@ -94,7 +94,7 @@ def headline(study: Study, words: Words) -> Sentence:
 def _decode(study: Study, words: Words) -> dict[str, Any] | None:
     """Return how the prompt's length slows the answer, and what stands behind that."""
     view = study.view
-    rates = decode_over_context(study.points, _odd_decodes(view), view.equipment.model, view.subject.kv_cache_type)
+    rates = decode_over_context(study.points, list(study.odd_decodes), view.equipment.model, view.subject.kv_cache_type)
     trusted = records(view.subject.rows[clean(view.subject.rows, view.found, "tpot")])
     measured = [row for row in trusted if row.get("phase") in ("measured", None) and row.get("status") == "ok"]
     return prefill_context.decode(rates, decode_test(measured), words)
@@ -108,15 +108,6 @@ def _curve_rows(study: Study) -> list[dict[str, Any]]:
 
 def _measured(study: Study) -> list[dict[str, Any]]:
     return [row for row in study.rows if row.get("phase") in ("measured", None)]
-
-
-def _odd_decodes(view: SubjectView) -> list[str | None]:
-    """Return the points whose decode rate is an outlier."""
-    return [
-        finding.point
-        for finding in view.found
-        if finding.kind == "outlier" and finding.values.get("figure") == "decode_tok_per_s"
-    ]
 
 
 def figures_of(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
@@ -171,7 +162,7 @@ def _caveats(study: Study, found: list[Finding], words: Words) -> list[str]:
         told.append(
             words.say_n(
                 "The length is a published median; the single runs behind it are not known.",
-                "Each length is one published median, so every interval here rests on %(n)d lengths.",
+                "Of each length one median is published: the intervals here tell how far %(n)d lengths lie from the law.",
                 len(curve.lengths),
             )
         )
