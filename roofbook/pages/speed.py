@@ -152,7 +152,7 @@ def _roof(study: Study, decode: Reached, prefill: Reached, words: Words) -> str:
         case "measured", "measured":
             return words.say("what such a machine was measured to do without a language model")
         case "datasheet", "datasheet":
-            return words.say("the machine's data sheet")
+            return words.say("what is stated of the machine")
         case _:
             return words.say("the nearest known limit")
 
@@ -163,7 +163,7 @@ def _caveats(study: Study, words: Words) -> list[str]:
     for reached, sentence in (
         (
             study.reading_reached,
-            mark("Held against the data sheet, reading reaches %(share)s: up to %(more)s more is not ruled out."),
+            mark("Held against the stated peak, reading reaches %(share)s: up to %(more)s more is not ruled out."),
         ),
         (
             study.writing_reached,
@@ -243,6 +243,6 @@ def _roofline_title(study: Study, words: Words) -> str:
         case "measured", "measured":
             return words.say("Decode reaches %(decode)s of its measured roof, prefill %(prefill)s", **shares)
         case "datasheet", "datasheet":
-            return words.say("Decode reaches %(decode)s of the data sheet's roof, prefill %(prefill)s", **shares)
+            return words.say("Decode reaches %(decode)s of the stated roof, prefill %(prefill)s", **shares)
         case _:
             return words.say("Decode reaches %(decode)s of the nearest known roof, prefill %(prefill)s", **shares)
