@@ -14,6 +14,7 @@ from collect.client import Target, lookup
 from collect.engine import Engine
 from collect.plan import Option, Plan
 from collect.plan.resolve import context_for
+from collect.scrub import keep_secret
 from collect.server import ServerFacts
 from roofbook.errors import ModelError, ServerError
 
@@ -110,8 +111,10 @@ def reach(plan: Plan, *, engine_log: Path) -> Generator[Reached]:
 def _running(plan: Plan, url: str) -> Reached:
     wanted = plan.server
     key = None if wanted.api_key_env is None else os.environ[wanted.api_key_env]
+    if key is not None:
+        keep_secret(key)
     if wanted.api == "sse":
-        facts = ServerFacts("sse", url, model=wanted.model).states(wanted.stated)
+        facts = ServerFacts("sse", url, model=wanted.model, host_is_server=server.is_here(url)).states(wanted.stated)
         return Reached(APIS["sse"], Target(url, key), facts, wanted.stated)
     asked = None if wanted.api in ("auto", "embedded") else wanted.api
     if asked in STARTS and lookup.get(url, "/").status is None:

@@ -21,6 +21,9 @@ KEY, USER, HOST, ID = "<key>", "<user>", "<host>", "<id>"
 # The rules look at a line from each of its words on: a megabyte without a space would take them for ever.
 _LONGEST: Final = 4000
 
+_LONGEST_WORD: Final = 512  # of what a cut may have left half of
+_DEEPEST: Final = 50
+
 MAX_LINE: Final = 300
 """A fact is a word or a sentence; what is longer is cut, with an ellipsis."""
 
@@ -35,7 +38,9 @@ _COMMON_NAMES: Final = frozenset(
     for word in words.split()
 )
 _SHORTEST_NAME: Final = 3
-_SHORTEST_SECRET: Final = 8
+_SHORTEST_SECRET: Final = 8  # a shorter one that is only called a secret may be a word of every sentence
+# What people set where a server wants a key and does not look at it: taking it out would blot out ordinary words.
+_NO_SECRETS: Final = frozenset("empty none null dummy test key x not-needed no-key lm-studio".split())
 _SECRET_NAME: Final = re.compile(r"(?i)(api[-_]?key|apikey|token|secret|passw(or)?d|authorization|credential)")
 _SECRET_VARIABLE: Final = re.compile(r"(?i)(key|token|secret|passw(or)?d|credential)")
 # Keys of a JSON object that hold numbers of tokens, not secrets.
@@ -91,12 +96,23 @@ class Scrubber:
     hosts: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    """Secrets for certain, however short; a short one is taken out where it stands as a word."""
+
+    @cached_property
+    def _known(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        keys = [key for key in self.keys if key.lower() not in _NO_SECRETS | _COMMON_NAMES]
+        long = [name for name in (*self.secrets, *keys) if len(name) >= _SHORTEST_SECRET]
+        short = [key for key in keys if len(key) < _SHORTEST_SECRET]
+        return (
+            *_literally(long, KEY),
+            *((re.compile(rf"(?<![^\W_]){re.escape(key)}(?![^\W_])"), KEY) for key in short),
+        )
 
     @cached_property
     def _rules(self) -> tuple[tuple[re.Pattern[str], str], ...]:
-        # Keys and homes that are known go first: a rule by form could cut one in two. Names go last.
+        # Homes that are known go first: a rule by form could cut one in two. Names go last.
         return (
-            *_literally((name for name in self.secrets if len(name) >= _SHORTEST_SECRET), KEY),
             *_literally((name for name in self.homes if len(name) > 1), "~"),
             *_RULES,
             *_as_words(self.users, USER, ""),
@@ -108,8 +124,14 @@ class Scrubber:
 
         Half a character, which JSON can hold and a file cannot, becomes a question mark.
         """
-        whole = text.encode("utf-8", "replace").decode()
-        return "\n".join(self._clean(line[:_LONGEST]) for line in _CONTROL.sub("", whole).split("\n"))
+        return "\n".join(self._clean(_cut(line, _LONGEST)) for line in self._without_keys(text).split("\n"))
+
+    def _without_keys(self, text: str) -> str:
+        """Return *text* without the keys that are known; before anything is cut, for half a key is one still."""
+        whole = _CONTROL.sub("", text.encode("utf-8", "replace").decode())
+        for pattern, instead in self._known:
+            whole = pattern.sub(instead, whole)
+        return whole
 
     def _clean(self, text: str) -> str:
         for pattern, instead in self._rules:
@@ -118,20 +140,26 @@ class Scrubber:
 
     def line(self, text: str) -> str:
         """Return *text* as one scrubbed line of at most MAX_LINE characters."""
-        kept = " ".join(self.text(text[: 20 * MAX_LINE]).split())
+        kept = " ".join(self.text(_cut(self._without_keys(text), 20 * MAX_LINE)).split())
         return kept if len(kept) <= MAX_LINE else kept[: MAX_LINE - 1] + "…"
 
-    def json(self, value: Any) -> Any:
-        """Return *value* with every text in it scrubbed; what stands under a secret's name is taken out whole."""
+    def json(self, value: Any, *, depth: int = 0) -> Any:
+        """Return *value* with every text in it scrubbed; what stands under a secret's name is taken out whole.
+
+        What is nested deeper than any fact is an ellipsis.
+        """
         if isinstance(value, str):
             return self.text(value)
+        if depth > _DEEPEST:
+            return "…"
         if isinstance(value, Mapping):
             pairs = cast("Mapping[Any, Any]", value).items()
             return {
-                self.text(str(name)): KEY if _is_secret(str(name), inner) else self.json(inner) for name, inner in pairs
+                self.text(str(name)): KEY if _is_secret(str(name), inner) else self.json(inner, depth=depth + 1)
+                for name, inner in pairs
             }
         if isinstance(value, list | tuple):
-            return [self.json(inner) for inner in cast("Iterable[Any]", value)]
+            return [self.json(inner, depth=depth + 1) for inner in cast("Iterable[Any]", value)]
         return value
 
     def model_name(self, name: str) -> str:
@@ -151,14 +179,22 @@ class Scrubber:
         return self.line(re.sub(r"(?i)^([a-z]+://[^/?#]*).*$", r"\1", url))
 
 
-def of_this_process(secrets: Iterable[str] = ()) -> Scrubber:
-    """Return the scrubber that knows who runs this process and where, the keys in its environment, and *secrets*."""
-    kept = tuple(secret for secret in secrets if secret)
-    return _of_this_process(kept)
+_keys: Final[set[str]] = set()
+
+
+def keep_secret(key: str) -> None:
+    """Let every text that this process keeps from now on be without *key*: the one that a plan names.
+
+    The one thing here that is remembered: a key that had to be handed to each who writes would be forgotten once.
+    """
+    if key.strip():
+        _keys.update((key, key.strip()))
+        of_this_process.cache_clear()
 
 
 @cache
-def _of_this_process(secrets: tuple[str, ...]) -> Scrubber:
+def of_this_process() -> Scrubber:
+    """Return the scrubber that knows who runs this process and where, the keys in its environment, and the plan's."""
     host = socket.gethostname()
     users = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")}
     with contextlib.suppress(KeyError, OSError):  # an account without a name: nothing to take out
@@ -169,13 +205,22 @@ def _of_this_process(secrets: tuple[str, ...]) -> Scrubber:
         users=tuple(sorted(users)),
         hosts=tuple(sorted({host, host.partition(".")[0]})),
         homes=() if home in ("/", "~", "/root") else (home,),
-        secrets=(*secrets, *sorted(variables)),
+        secrets=tuple(sorted(variables)),
+        keys=tuple(sorted(_keys)),
     )
 
 
 def scrub(text: str) -> str:
     """Return *text* without anything personal, with what this process knows."""
     return of_this_process().text(text)
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the first *most* characters of *text*, without the word that the cut goes through: it may be a key."""
+    if len(text) <= most:
+        return text
+    start = most - _LONGEST_WORD
+    return text[:start] + re.sub(r"[^\s\"',;=]*\Z", "", text[start:most])
 
 
 def _is_secret(name: str, value: Any) -> bool:

@@ -37,7 +37,7 @@ def inspect(
     ask = Asker(base_url(url), key)
     if api in ("openai", "sse") and _has_its_own_path(ask, api):
         # A front of somebody's own, with no list of models: what is known is what the plan says.
-        bare = ServerFacts(api=api, url=ask.url, model=model, host_is_server=_is_here(ask.url))
+        bare = ServerFacts(api=api, url=ask.url, model=model, host_is_server=is_here(ask.url))
         return bare.states(stated or {})
     kind, found = recognised(ask)
     # Every one of these servers speaks OpenAI's API too; the other APIs are one server's own.
@@ -49,7 +49,7 @@ def inspect(
     if only := _of_mlx_lm(found, model):
         found = replace(found, models=(ListedModel(only),))
     name = chosen(found, only or model).name
-    facts = kind.describe(ask, replace(found, api=api or found.api, model=name, host_is_server=_is_here(ask.url)))
+    facts = kind.describe(ask, replace(found, api=api or found.api, model=name, host_is_server=is_here(ask.url)))
     if facts.host_is_server:
         facts = _with_process(ask, facts)
     return _with_reading(ask, facts).states(stated or {})
@@ -113,7 +113,7 @@ def _of_mlx_lm(facts: ServerFacts, model: str | None) -> str | None:
     """Return the model of an mlx_lm.server that cannot list any: the plan's, else the one it was started with."""
     if [one.name for one in facts.models] != [MLX_LM_DEFAULT] or facts.server != "mlx_lm":
         return None
-    return model or (process.mlx_lm_model(_port(facts.url)) if _is_here(facts.url) else None)
+    return model or (process.mlx_lm_model(_port(facts.url)) if is_here(facts.url) else None)
 
 
 def _with_reading(ask: Asker, facts: ServerFacts) -> ServerFacts:
@@ -163,7 +163,7 @@ def _port(url: str) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _is_here(url: str) -> bool:
+def is_here(url: str) -> bool:
     """Whether *url* leads to this machine: its loopback, or an address of one of its interfaces."""
     host = urlsplit(url).hostname or ""
     try:

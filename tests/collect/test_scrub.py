@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collect.scrub import HOST, ID, KEY, MAX_LINE, USER, Scrubber, of_this_process
+from collect.scrub import HOST, ID, KEY, MAX_LINE, USER, Scrubber, keep_secret, of_this_process
 
 CLEAN = Scrubber(
     users=("jihoon",), hosts=("jihoons-mbp.example.org", "jihoons-mbp"), secrets=("correct-horse-battery",)
@@ -160,14 +160,41 @@ def test_a_line_is_one_short_line() -> None:
 
 
 def test_this_process_knows_the_keys_of_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable whose name says that it holds a key, and a key that the plan names, are both taken out."""
-    of_this_process.__globals__["_of_this_process"].cache_clear()
+    """A variable whose name says that it holds a key is taken out, and the key that a plan names, whatever its name."""
+    monkeypatch.setattr("collect.scrub._keys", set[str]())
     monkeypatch.setenv("MY_SPECIAL_KEY", "lowercase words only")
+    monkeypatch.setenv("MINE", "another thing")
+    of_this_process.cache_clear()
     try:
-        clean = of_this_process(["another secret thing"])
-        assert clean.text("lowercase words only, another secret thing") == f"{KEY}, {KEY}"
+        keep_secret("another thing")
+        assert of_this_process().text("lowercase words only, another thing") == f"{KEY}, {KEY}"
     finally:
-        of_this_process.__globals__["_of_this_process"].cache_clear()
+        of_this_process.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("ab!12", "bad key ab!12.", f"bad key {KEY}."),
+        ("a1", "a1=a1, but a1b2c3 is a digest", f"{KEY}={KEY}, but a1b2c3 is a digest"),
+        # harmless: what people set where nobody looks at it
+        ("ollama", "ollama 0.9", "ollama 0.9"),
+        ("EMPTY", "an empty answer, EMPTY", "an empty answer, EMPTY"),
+        ("lm-studio", "lm-studio", "lm-studio"),
+    ],
+)
+def test_a_key_that_the_plan_names_is_one_however_short(key: str, text: str, expected: str) -> None:
+    """A short one goes wherever it stands as a word; a word that is no secret stays."""
+    assert Scrubber(keys=(key,)).text(text) == expected
+
+
+@pytest.mark.parametrize("planted", ["zz9plain.alicepass!0042", "sk-abcdefghijklmnop1234", "correct-horse-battery"])
+def test_a_cut_leaves_no_half_of_a_key(planted: str) -> None:
+    """Wherever the cut of a long line goes through a key, by its form or known, no eight characters of it stay."""
+    clean = Scrubber(secrets=("correct-horse-battery",), keys=("zz9plain.alicepass!0042",))
+    for before in range(3_972, 4_000, 5):
+        found = clean.text("y" * (before - 1) + " " + planted + " tail")
+        assert not any(planted[n : n + 8] in found for n in range(len(planted) - 7))
 
 
 def test_a_line_without_end_takes_no_time() -> None:
