@@ -62,7 +62,7 @@ class Served:
     residence_s: float
     """How long each would be inside, by Little's law."""
     decode_tok_per_s: Range | None
-    """Of all together, at most; None where the machine's rates are not known."""
+    """Of all together: from what was measured of such a machine up to what is stated; None where neither is known."""
 
     @property
     def decode_tok_per_s_each(self) -> Range | None:
@@ -120,5 +120,5 @@ def served(
     bound = decode_ceiling(
         model, machine, quantization, context_tokens=prompt_tokens, kv_type=kv_type, batch=max(1, int(in_flight))
     )
-    together = bound.measured or bound.datasheet
+    together = bound.whole
     return Served(in_flight, prompt_tokens, prefill_s, rate, residence_s(in_flight, rate), together)

@@ -1,8 +1,9 @@
-"""Rows that look like results and are none: what was measured, and beside it the nearest row without a doubt."""
+"""Rows that look like results and are none: what was measured, and beside it the nearest point without a doubt."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
 import pandas as pd
@@ -21,12 +22,21 @@ _NEAR: Final = math.log(4)
 
 
 @dataclass(frozen=True)
+class Beside:
+    """The trusted point of the nearest prompt length: the medians of its rows."""
+
+    prompt_tokens: float
+    prefill_ms: float
+    rows: int
+
+
+@dataclass(frozen=True)
 class Trap:
-    """A doubtful row; *beside* is the trusted row of the nearest prompt length, None where none is near."""
+    """A doubtful row; *beside* is what it is compared with, None where no trusted length is near."""
 
     finding: Finding
     row: Row
-    beside: Row | None
+    beside: Beside | None
 
     @property
     def load_share(self) -> float | None:
@@ -37,14 +47,14 @@ class Trap:
     @property
     def factor(self) -> float | None:
         """How many times faster than *beside* a prompt token seems to be read."""
-        here, there = _ms_per_token(self.row), None if self.beside is None else _ms_per_token(self.beside)
-        return None if not here or not there else there / here
+        here = _ms_per_token(self.row)
+        return None if not here or self.beside is None else self.beside.prefill_ms / self.beside.prompt_tokens / here
 
 
 def traps(rows: pd.DataFrame, found: Sequence[Finding]) -> list[Trap]:
     """Return the measured rows of *rows* that fell into a trap, in their order, each by the first kind of TRAPS."""
     plain = {(row.get("run_id"), row.get("order_index")): row for row in records(rows)}
-    trusted = [row for row in records(rows[clean(rows, found)]) if _ms_per_token(row)]
+    trusted = _points(records(rows[clean(rows, found)]))
     told: dict[tuple[object, object], Finding] = {}
     for kind in TRAPS:
         for finding in found:
@@ -90,11 +100,30 @@ def readings(rows: pd.DataFrame, found: Sequence[Finding], model: Model | None) 
     return told
 
 
-def _nearest(row: Row, trusted: Sequence[Row]) -> Row | None:
+def _points(trusted: Sequence[Row]) -> list[Beside]:
+    """Return the points of the *trusted* rows that have a prefill time; rows without a point stand for themselves."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for place, row in enumerate(trusted):
+        if _ms_per_token(row):
+            point = row.get("point")
+            groups.setdefault((row.get("run_id"), row.get("experiment"), place if point is None else point), []).append(
+                row
+            )
+    return [
+        Beside(
+            float(median(row["prompt_tokens"] for row in group)),
+            float(median(row["server_prefill_ms"] for row in group)),
+            len(group),
+        )
+        for group in groups.values()
+    ]
+
+
+def _nearest(row: Row, trusted: Sequence[Beside]) -> Beside | None:
     tokens = row.get("prompt_tokens")
     if not tokens:
         return None
-    near = [(abs(math.log(other["prompt_tokens"] / tokens)), other) for other in trusted]
+    near = [(abs(math.log(other.prompt_tokens / tokens)), other) for other in trusted]
     distance, other = min(near, key=lambda pair: pair[0], default=(math.inf, None))
     return other if distance <= _NEAR else None
 

@@ -167,7 +167,7 @@ def answer(question: Question) -> Answer:
             sequences,
             tokens=question.context_tokens,
             context_limit_tokens=model.context_limit_tokens,
-            crossover_batch=None if crossover is None else crossover.datasheet,
+            crossover_batch=None if crossover is None else crossover.whole,
         ),
         why_not=why_not,
     )

@@ -39,7 +39,7 @@ def as_json(result: Answer, found: Found) -> dict[str, Any]:
             counted: {kv_type: _range(count) for kv_type, count in counts.items()}
             for counted, counts in result.by_kv_type.items()
         },
-        "arithmetic_bound_from_requests": None if result.crossover is None else _range(result.crossover.datasheet),
+        "arithmetic_bound_from_requests": None if result.crossover is None else _range(result.crossover.whole),
         "speed": {"datasheet": _speed(result.datasheet), "measured": _speed(result.measured)},
         "cannot_estimate": None if result.why_not is None else str(result.why_not),
         "missing": [] if found.reading is None else list(found.reading.missing),

@@ -131,7 +131,7 @@ def _scarcity(result: Answer, words: Words) -> str:
         case "weights":
             return words.say("Memory, before the first request: weights and reserve leave no room")
         case "arithmetic":
-            batch = None if result.crossover is None else result.crossover.datasheet
+            batch = None if result.crossover is None else result.crossover.whole
             return words.say(
                 "Arithmetic: from %(batch)s requests at once on, decode waits for computing, not for memory",
                 batch=words.say("unknown") if batch is None else count(batch, words, up=True),

@@ -123,8 +123,8 @@ def rates(study: Study, kv_type: str, words: Words) -> Grid | None:
         counts.append(room.low)
     heads = [
         (words.say("Requests at once"), True),
-        (words.say("Decode, each at most"), True),
-        (words.say("All together at most"), True),
+        (words.say("Decode, each"), True),
+        (words.say("All together"), True),
         (words.say("Prompts a minute"), True),
         (words.say("Each is inside for"), True),
     ]
@@ -160,7 +160,7 @@ def _together(study: Study, count: float, kv_type: str) -> Range | None:
         )
     except EstimateError:
         return None
-    return bound.measured or bound.datasheet
+    return bound.whole
 
 
 def _system(version: int | None, words: Words) -> str:

@@ -208,14 +208,14 @@ def _p99(point: Point, words: Words) -> str | None:
 
 
 def fallen(fell: Sequence[Trap], words: Words) -> Grid | None:
-    """Return the rows that fell into a trap, each beside the nearest trusted one."""
+    """Return the rows that fell into a trap, each beside the median of the nearest trusted length."""
     heads = [
         (words.say("Trap"), False),
         (words.say("Prompt tokens"), True),
         (words.say("Load (ms)"), True),
         (words.say("Prefill (ms)"), True),
-        (words.say("Nearest trusted row: tokens"), True),
-        (words.say("its prefill (ms)"), True),
+        (words.say("Nearest trusted length: tokens"), True),
+        (words.say("its median prefill (ms)"), True),
         (words.say("Seemingly faster a token"), True),
     ]
     rows = [
@@ -224,8 +224,8 @@ def fallen(fell: Sequence[Trap], words: Words) -> Grid | None:
             _count(trap.row.get("prompt_tokens"), words),
             _count(trap.row.get("server_load_ms"), words),
             _count(trap.row.get("server_prefill_ms"), words),
-            _count(trap.beside and trap.beside.get("prompt_tokens"), words),
-            _count(trap.beside and trap.beside.get("server_prefill_ms"), words),
+            _count(trap.beside and trap.beside.prompt_tokens, words),
+            _count(trap.beside and trap.beside.prefill_ms, words),
             None if trap.factor is None or trap.factor < 1 else told(Quantity("factor", trap.factor), words),
         )
         for trap in fell

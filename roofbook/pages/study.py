@@ -264,7 +264,7 @@ class Study:
             )  # fmt: skip
         except EstimateError:
             return None
-        found = bound.measured or bound.datasheet
+        found = bound.whole
         return found if found is not None and math.isfinite(found.high) else None
 
     def served(self, in_flight: float, prompt_tokens: int = REQUEST_TOKENS) -> Served | None:

@@ -32,6 +32,12 @@ class Bound:
     datasheet: Range | None
     measured: Range | None
 
+    @property
+    def whole(self) -> Range | None:
+        """From the lower end of both to the higher one; of one alone where the other is not known."""
+        known = [one for one in (self.datasheet, self.measured) if one is not None]
+        return Range(min(one.low for one in known), max(one.high for one in known)) if known else None
+
 
 def datasheet_rates(machine: Machine, quantization: str | None = None) -> Rates:
     """Return the datasheet's bandwidth and the arithmetic peak for *quantization*."""

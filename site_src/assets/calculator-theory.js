@@ -200,6 +200,14 @@
       ];
     }
 
+    /** From the lower end of both denominators to the higher one (Bound.whole); of one alone where one is unknown. */
+    function wholeOf(sides) {
+      var known = sides.filter(function (side) { return side !== null; });
+      if (!known.length) return null;
+      return [Math.min.apply(null, known.map(function (side) { return side[0]; })),
+        Math.max.apply(null, known.map(function (side) { return side[1]; }))];
+    }
+
     function prefillFloorMs(model, weights, rate, prompt, cached, chunkTokens) {
       var known = Math.min(cached, prompt - 1), fresh = prompt - known;
       var chunk = chunkTokens === null ? fresh : Math.min(fresh, chunkTokens);
@@ -308,8 +316,9 @@
         most(data.endless, function (count) { return caches(count)[0] <= pool[1]; })
       ];
       told.fits = told.sequences[0] >= asked.users ? true : told.sequences[1] < asked.users ? false : null;
-      told.crossover = crossoverBatch(model, asked.weights, rates(machine, asked.quantization, "datasheet"),
-        asked.context, asked.kv);
+      told.crossover = wholeOf(["datasheet", "measured"].map(function (side) {
+        return crossoverBatch(model, asked.weights, rates(machine, asked.quantization, side), asked.context, asked.kv);
+      }));
       told.scarcity = runsOutFirst(pool, told.sequences, asked, told.crossover);
       return told;
     }
@@ -353,10 +362,12 @@
           crossover: crossoverBatch(model, weights, rate, asked.prompt, asked.kv)
         };
       }
+      var datasheet = against("datasheet"), measured = against("measured");
       return {
+        crossover: wholeOf([datasheet.crossover, measured.crossover]),
         step_bytes: read, weight_bytes: weightStepBytes(model, weights, asked.batch), step_flops: flops,
         prefill_flops: prefillFlops(model, asked.prompt, 0, chunkOf(asked.layout)),
-        datasheet: against("datasheet"), measured: against("measured")
+        datasheet: datasheet, measured: measured
       };
     }
 

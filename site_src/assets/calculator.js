@@ -351,7 +351,7 @@
     show("ceiling", best.alone === null ? "unknown" : "told", sentence, [
       questions([
         [data.words.ask_token, firstToken(q, best.prefill_ms)],
-        [data.words.ask_bound, bound(q, best.crossover)],
+        [data.words.ask_bound, bound(q, told.crossover)],
         [data.words.ask_step, step(told)]
       ]),
       ceilingTable(q, told),

@@ -59,7 +59,11 @@ def test_a_model_that_does_not_fit_leaves_no_requests(facts: Facts) -> None:
 
 
 def test_the_rate_ends_long_before_memory_does(facts: Facts, qwen: Model) -> None:
-    """135 prompts of 4,096: 21.9 s each, 0.046 a second (2.7 a minute), 49 minutes inside, 1.4 tok/s each of 184."""
+    """135 prompts of 4,096: 21.9 s each, 0.046 a second (2.7 a minute), 49 minutes inside, 1.4 to 2.2 tok/s each.
+
+    A token takes 2 x 7,070,285,824 + 4 x 28 x 128 x 28 x 4,096 = 15.785 GFLOP: 183.7 a second at the measured 2.9
+    TFLOPS, 291.4 at the stated 4.6.
+    """
     law = fit([205, 578, 1096, 2091, 4056, 8016], [891, 2790, 5137, 10741, 21891, 48337], (1, 2))
     assert law is not None
     machine = facts.machine("mac-mini-m4-32gb").machine
@@ -69,5 +73,6 @@ def test_the_rate_ends_long_before_memory_does(facts: Facts, qwen: Model) -> Non
     assert found.residence_s / 60 == pytest.approx(49.3, abs=0.05)
     assert found.decode_tok_per_s is not None
     assert found.decode_tok_per_s_each is not None
-    assert found.decode_tok_per_s.high == pytest.approx(184, abs=1)
-    assert found.decode_tok_per_s_each.high == pytest.approx(1.36, abs=0.01)
+    assert (found.decode_tok_per_s.low, found.decode_tok_per_s.high) == pytest.approx((183.7, 291.4), abs=0.1)
+    assert found.decode_tok_per_s_each.low == pytest.approx(1.36, abs=0.01)
+    assert found.decode_tok_per_s_each.high == pytest.approx(2.16, abs=0.01)

@@ -22,7 +22,7 @@ def test_b05_a_load_at_the_start_and_in_mid_run(row: MakeRow, judge: Judge) -> N
     ]
     assert found[0].values["load_ms"] == 3010
     assert found[0].values["warm_ms"] == 40
-    assert found[0].spoils == {"ttft", "e2e"}
+    assert found[0].spoils == {"prefill", "ttft", "e2e"}
 
 
 def test_a_single_cold_run_is_found_alone(row: MakeRow, judge: Judge) -> None:

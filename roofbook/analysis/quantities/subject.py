@@ -91,7 +91,7 @@ def _capacity(
     def crossover(tokens: int) -> Range | None:
         """From how many whole requests of *tokens* on arithmetic limits decode."""
         bound = crossover_batch(model, machine, quantization, context_tokens=tokens, kv_type=kv_type)
-        found = bound.measured or bound.datasheet
+        found = bound.whole
         if found is None or not math.isfinite(found.high):
             return None
         return Range(math.ceil(found.low), math.ceil(found.high))

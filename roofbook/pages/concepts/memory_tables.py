@@ -142,7 +142,7 @@ def scarcity_table(model: ModelFact, machines: Sequence[MachineFact], world: Wor
         for kv_type in ("f16", "q8_0"):
             count = sequences_that_fit(budget, shape, REQUEST_TOKENS, kv_type, Slots())
             bound = crossover_batch(shape, machine.machine, context_tokens=REQUEST_TOKENS, kv_type=kv_type)
-            crossing = bound.measured or bound.datasheet  # as on a subject's own memory page
+            crossing = bound.whole  # as on a subject's own memory page
             ends = runs_out_first(
                 budget,
                 count,

@@ -1,7 +1,7 @@
 """What will be measured next, each with what the fit and the theory predict for it now."""
 
+import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 from roofbook.analysis.coefficients import wider_curve
@@ -19,12 +19,14 @@ from roofbook.analysis.outlook import (
     two_at_once,
 )
 from roofbook.analysis.regression import Fit, Interval
+from roofbook.analysis.traps import traps
 from roofbook.charts.cache import FigureCache
 from roofbook.charts.outlook import cache_forecast_figure
-from roofbook.errors import UsageError
+from roofbook.errors import EstimateError, UsageError
 from roofbook.pages.concepts.grid import Cell, Grid, grid, percent, span
 from roofbook.pages.concepts.world import Measured, World
-from roofbook.theory.shapes import Model
+from roofbook.theory.roofline import crossover_batch
+from roofbook.theory.shapes import Model, Range
 from roofbook.units import MS_PER_S
 from roofbook.validity import clean, records
 from roofbook.words import Words
@@ -38,9 +40,8 @@ CHAT_TOKENS: Final = 512
 ANSWER_TOKENS: Final = 128
 """Of the requests that come two at once: a question and an answer of a chat."""
 REPEATS: Final = 5
-
-_STILL_GAINS: Final = 0.75
-"""Of the rate alone: with less than that each, the requests share an arithmetic limit rather than one reading."""
+_ABOUT: Final = 0.1
+"""A prompt whose length differs by less than this share is about as long."""
 
 _FINE: Final = tuple(step / 50 for step in range(51))
 
@@ -77,11 +78,12 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         "times": times,
         "cached_tokens": CACHED_TOKENS,
         "cache": _cache_table(cached, words),
+        "full_hit": _full_hit(one, step_ms, words),
         "long": _long(law, one, words),
         "smaller": small,
         "queue": _queue(two_at_once(law, point, CHAT_TOKENS, ANSWER_TOKENS, overhead_ms), words),
         "batches": _batches_table(served, words) if served else None,
-        "stops": _stops(served),
+        "stops": span(stops, words) if served and (stops := _stops(one)) is not None else None,
         "chat_tokens": CHAT_TOKENS,
         "answer_tokens": ANSWER_TOKENS,
         "pauses": _pauses(_paused(one, one.model), words),
@@ -103,12 +105,34 @@ def _cache_table(cached: Sequence[CachedPrompt], words: Words) -> Grid:
             words.number(one.cached_tokens),
             words.significant(one.prefill_ms.mid / MS_PER_S),
             words.significant(one.ttft_ms.mid / MS_PER_S),
-            _bounds(one.ttft_ms, words, 1 / MS_PER_S),
+            # One step's time is taken as it was measured: there is no fit whose interval could stand there.
+            None if one.ttft_ms.low == one.ttft_ms.high else _bounds(one.ttft_ms, words, 1 / MS_PER_S),
             None if one is cached[0] else f"{words.significant(one.factor(cached[0]), 2)}×",
         ]
         for one in cached
     ]
     return grid(heads, rows)
+
+
+def _full_hit(one: Measured, step_ms: float, words: Words) -> dict[str, Any] | None:
+    """Return what was measured of a prompt about as long that was wholly in the cache; None where none was."""
+    subject = one.view.subject
+    hits = [
+        trap.row
+        for trap in traps(subject.rows, one.view.found)
+        if trap.factor is not None
+        and trap.factor > 1
+        and abs((trap.row.get("prompt_tokens") or 0) / CACHED_TOKENS - 1) < _ABOUT
+    ]
+    if not hits:
+        return None
+    hit = max(hits, key=lambda row: row["server_prefill_ms"])
+    return {
+        "tokens": words.number(hit["prompt_tokens"]),
+        "measured": words.significant(hit["server_prefill_ms"]),
+        "predicted": words.significant(step_ms),
+        "unknown": hit.get("aggregate_of") == 0,
+    }
 
 
 def _long(law: Fit, one: Measured, words: Words) -> dict[str, Any] | None:
@@ -200,12 +224,20 @@ def _batches_table(found: Sequence[Batch], words: Words) -> Grid:
     return grid(heads, rows)
 
 
-def _stops(found: Sequence[Batch]) -> tuple[int, int] | None:
-    """Return between which two numbers of requests each of them starts to lose; None where none does."""
-    for fewer, more in pairwise(found):
-        if more.each.low < _STILL_GAINS * found[0].each.low:
-            return fewer.requests, more.requests
-    return None
+def _stops(one: Measured) -> Range | None:
+    """Return from how many requests on decode should stop gaining, by the roofs that the memory page counts with."""
+    if one.machine is None or one.model is None:
+        return None
+    subject = one.view.subject
+    try:
+        found = crossover_batch(
+            one.model, one.machine, subject.quantization, context_tokens=CHAT_TOKENS, kv_type=subject.kv_cache_type
+        ).whole
+    except EstimateError:
+        return None
+    if found is None or not math.isfinite(found.high):
+        return None
+    return Range(float(math.ceil(found.low)), float(math.ceil(found.high)))
 
 
 def _paused(one: Measured, model: Model) -> Pauses | None:

@@ -163,7 +163,7 @@ def unlike(told: Any, expected: Answer) -> list[str]:
         "caches": (told["caches"], None if budget is None else ends(budget.kv_bytes)),
         "needed": (told["needed"], None if budget is None else ends(budget.needed_bytes)),
         "spare": (told["spare"], None if budget is None else ends(budget.spare_bytes)),
-        "crossover": (told["crossover"], None if expected.crossover is None else ends(expected.crossover.datasheet)),
+        "crossover": (told["crossover"], None if expected.crossover is None else ends(expected.crossover.whole)),
     }
     exact: dict[str, tuple[Any, Any]] = {
         "sequences": (told["sequences"], ends(expected.sequences)),
@@ -350,6 +350,7 @@ def _ceilings(case: Case, offered: Offered) -> dict[str, Range | None]:
         "datasheet.together": together.datasheet, "measured.together": together.measured,
         "datasheet.prefill_ms": floor.datasheet, "measured.prefill_ms": floor.measured,
         "datasheet.crossover": crossing.datasheet, "measured.crossover": crossing.measured,
+        "crossover": crossing.whole,
     }  # fmt: skip
 
 
