@@ -49,7 +49,7 @@ def request_figure(*, words: Words, requests: Sequence[RequestParts], colour: in
             title=title,
         ),
         caption=words.say(
-            "Each question was new and sent after the one before it. A bar is the middle value (median) of several "
+            "Each question was new and sent after the one before it. A bar is the middle value (median) of its "
             "runs; a template that all prompts share may still have been cached."
         ),
         legend=(

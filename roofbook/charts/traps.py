@@ -96,7 +96,7 @@ def _legend(words: Words, readings: Sequence[Reading], colour: int) -> tuple[Key
     hue = subject_colour(colour)
     keys = [Key("dot", hue, words.say("One row"))] if not all(one.doubted for one in readings) else []
     if any(one.doubted for one in readings):
-        keys.append(Key("hollow", hue, words.say("In doubt: most of the prompt came from a cache")))
+        keys.append(Key("hollow", hue, words.say("In doubt: from a cache, or beside a load of the model")))
     return (*keys, Key("band", MUTED, words.say("The chip's peak, as stated")))
 
 

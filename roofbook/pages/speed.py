@@ -217,14 +217,15 @@ def _figures(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
         )
     peak = study.roofs and study.roofs.datasheet.flops_per_s
     read = readings(view.subject.rows, view.found, view.equipment.model)
-    above = sum(one.doubted for one in read)
-    if peak and above:
+    doubted = [one for one in read if one.doubted]
+    if peak and doubted:
+        above = sum(one.flops_per_s > peak.high for one in doubted)
         title = words.say_n(
-            "%(n)d row would need more arithmetic than the chip has, or was read from a cache otherwise",
-            "%(n)d rows would need more arithmetic than the chip has, or were read from a cache otherwise",
-            above,
+            "%(n)d row does not tell how fast a prompt is read",
+            "%(n)d rows do not tell how fast a prompt is read",
+            len(doubted),
         )
-        if all(one.flops_per_s > peak.high for one in read if one.doubted):
+        if above:
             title = words.say_n(
                 "%(n)d row would need more arithmetic than the chip has: the prompt was not read, it was remembered",
                 "%(n)d rows would need more arithmetic than the chip has: the prompts were not read, but remembered",
