@@ -10,19 +10,32 @@ from collections.abc import Iterable
 import pandas as pd
 
 from roofbook.record import Row
-from roofbook.validity import host, physics, prompt, server, stream, whole
+from roofbook.validity import arrivals, clocks, counts, host, physics, prompt, server, stream, whole
 from roofbook.validity.derived import is_judged, records
 from roofbook.validity.finding import KINDS, MEASURES, Finding, Measure
 from roofbook.validity.known import Known, known_of
 
-__all__ = ["KINDS", "MEASURES", "Finding", "Known", "Measure", "clean", "findings", "known_of", "records"]
+__all__ = [
+    "KINDS",
+    "MEASURES",
+    "Finding",
+    "Known",
+    "Measure",
+    "clean",
+    "findings",
+    "known_of",
+    "records",
+    "spoilt_rows",
+]
 
 _ROW_RULES = (
-    prompt.cached, prompt.truncated, stream.output, stream.answer, stream.buffering, stream.clock, server.partial_gpu,
-    host.client, host.slept, host.swapping, host.throttled,
+    prompt.cached, prompt.truncated, counts.long_prompt, counts.impossible, clocks.implausible_prefill, stream.output,
+    counts.long_output, stream.answer, stream.buffering, arrivals.starts, stream.clock, clocks.contradicted,
+    server.partial_gpu, host.client, host.slept, host.swapping, host.throttled,
 )  # fmt: skip
 _POINT_RULES = (
-    prompt.cached_by_its_time, prompt.estimated, whole.mixed_in_point, whole.outliers, whole.unreliable,
+    prompt.cached_by_its_time, prompt.estimated, counts.other_model, whole.mixed_in_point, whole.outliers,
+    whole.unreliable,
 )  # fmt: skip
 _EXPERIMENT_RULES = (whole.mixed_in_experiment, whole.disturbed)
 
@@ -40,11 +53,7 @@ def findings(rows: Iterable[Row], known: Known | None = None) -> list[Finding]:
 
 def clean(rows: pd.DataFrame, found: Iterable[Finding], of: Measure | None = None) -> "pd.Series[bool]":
     """Return which rows may stand for *of* (None: for every measure): measured, finished, and not spoilt."""
-    spoilt = {
-        (finding.run_id, finding.order_index)
-        for finding in found
-        if finding.order_index is not None and (finding.spoils if of is None else of in finding.spoils)
-    }
+    spoilt = spoilt_rows(found, of)
     kept = [
         row.get("status") == "ok"
         and row.get("phase") in ("measured", None)
@@ -52,6 +61,15 @@ def clean(rows: pd.DataFrame, found: Iterable[Finding], of: Measure | None = Non
         for row in records(rows[["run_id", "order_index", "status", "phase"]])
     ]
     return pd.Series(kept, index=rows.index, dtype=bool)
+
+
+def spoilt_rows(found: Iterable[Finding], of: Measure | None = None) -> set[tuple[str | None, int]]:
+    """Return the ``run_id`` and ``order_index`` of the rows that must not stand for *of* (None: for any measure)."""
+    return {
+        (finding.run_id, finding.order_index)
+        for finding in found
+        if finding.order_index is not None and (finding.spoils if of is None else of in finding.spoils)
+    }
 
 
 def _of_run(rows: list[Row], known: Known) -> list[Finding]:
@@ -63,6 +81,7 @@ def _of_run(rows: list[Row], known: Known) -> list[Finding]:
     found += server.loads(rows)
     found += server.queued(judged)
     found += server.few_warmups(rows)
+    found += counts.uncounted(rows)
     for experiment in _grouped(measured, "experiment"):
         found += [finding for rule in _EXPERIMENT_RULES for finding in rule(experiment)]
         for point in _grouped(experiment, "point"):

@@ -54,18 +54,28 @@ def buffering(rows: list[Row]) -> Iterator[Finding]:
         first, last = row.get("ttft_ms"), row.get("last_token_ms")
         if first is None or last is None or not is_ok(row) or last < first:
             continue
-        tokens = max(row.get("chunks") or 0, row.get("output_tokens") or 0)
-        if tokens < 2:
-            continue
-        at_once = (last - first) / (tokens - 1) < FASTEST_TOKEN_MS
-        if at_once or _in_bursts(row):
-            kind = "coalesced" if at_once and tokens < BUFFERED_CHUNKS else "buffered"
+        at_once = all_at_once(row)
+        if at_once or in_bursts(row):
+            kind = "coalesced" if at_once and _most_tokens(row) < BUFFERED_CHUNKS else "buffered"
             yield of_row(
                 kind, row, ("ttft", "tpot"), chunks=row.get("chunks"), span_ms=last - first, e2e_ms=row.get("e2e_ms")
             )
 
 
-def _in_bursts(row: Row) -> bool:
+def all_at_once(row: Row) -> bool:
+    """Whether two tokens or more came within less time than any machine takes for them."""
+    first, last, tokens = row.get("ttft_ms"), row.get("last_token_ms"), _most_tokens(row)
+    if first is None or last is None or last < first or tokens < 2:
+        return False
+    return (last - first) / (tokens - 1) < FASTEST_TOKEN_MS
+
+
+def _most_tokens(row: Row) -> int:
+    return max(row.get("chunks") or 0, row.get("output_tokens") or 0)
+
+
+def in_bursts(row: Row) -> bool:
+    """Whether nearly all gaps of a stream are without time: bursts of ten pieces or more."""
     times = row.get("chunk_times_ms")
     if times is None or len(times) < 2 * BUFFERED_CHUNKS:
         return False

@@ -45,8 +45,9 @@ ROWS_FOR_A_SPREAD: Final = 3
 """A median of fewer rows is a single measurement."""
 
 CONDITIONS: Final = (
-    "machine", "server", "server_version", "model_digest", "quantization", "kv_cache_type", "flash_attention",
-    "context_limit_tokens", "parallel_slots", "gpu_fraction", "pause_before_ms", "proxy", "power_source",
+    "machine", "server", "server_version", "model_digest", "answered_model", "quantization", "kv_cache_type",
+    "flash_attention", "context_limit_tokens", "parallel_slots", "gpu_fraction", "pause_before_ms", "proxy",
+    "power_source",
 )  # fmt: skip
 """What must be one thing within an experiment; unknown differs from nothing."""
 

@@ -23,11 +23,21 @@ NAMES: Final[Mapping[str, str]] = {
     "above_measured_compute": mark("faster than measured here"),
     "above_measured_bandwidth": mark("faster than measured here"),
     "truncated": mark("prompt cut off"),
+    "long_prompt": mark("longer prompt"),
+    "prompt_not_counted": mark("prompt not counted"),
+    "cached_beyond_prompt": mark("impossible count"),
+    "implausible_prefill": mark("implausible prefill"),
     "short_output": mark("short output"),
+    "long_output": mark("long output"),
+    "more_pieces": mark("impossible count"),
     "empty_output": mark("no output"),
     "no_answer": mark("no answer"),
     "buffered": mark("buffered stream"),
     "coalesced": mark("tokens in lumps"),
+    "held_start": mark("start held back"),
+    "lumped_start": mark("several tokens at once"),
+    "unseen_tokens": mark("tokens not seen"),
+    "first_apart": mark("first piece apart"),
     "clock_error": mark("clock error"),
     "queued": mark("waited for a slot"),
     "client_saturated": mark("client was late"),
@@ -38,6 +48,7 @@ NAMES: Final[Mapping[str, str]] = {
     "mixed_conditions": mark("other conditions"),
     "outlier": mark("outlier"),
     "estimated_counts": mark("estimated counts"),
+    "other_model": mark("another model"),
     "unreliable": mark("many failures"),
     "few_warmups": mark("too few warm-ups"),
     "too_few": mark("too few"),
@@ -80,13 +91,52 @@ SENTENCES: Final[Mapping[str, str]] = {
     "truncated": mark(
         "The server read %(prompt_tokens)s of %(wanted_tokens)s prompt tokens: the rest did not fit the context."
     ),
+    "long_prompt": mark(
+        "The server counted %(prompt_tokens)s prompt tokens where %(wanted_tokens)s were sent: it added to the prompt, "
+        "or its count is wrong."
+    ),
+    "prompt_not_counted": mark(
+        "The server did not say how many prompt tokens it read (%(uncounted)s of %(rows)s rows), so nobody knows "
+        "whether it read all of the prompt."
+    ),
+    "cached_beyond_prompt": mark(
+        "The server counts %(cached_tokens)s tokens from its cache in a prompt of %(prompt_tokens)s: one of the two is "
+        "wrong."
+    ),
+    "implausible_prefill": mark(
+        "The server says that it read %(tokens)s tokens in %(prefill_ms)s (%(tok_per_s)s tok/s; TTFT was %(ttft_ms)s): "
+        "no machine reads so fast."
+    ),
     "short_output": mark("The answer ended after %(output_tokens)s of %(wanted_tokens)s tokens."),
+    "long_output": mark(
+        "The server counts %(output_tokens)s output tokens where %(wanted_tokens)s were asked for (%(chunks)s pieces "
+        "came)."
+    ),
+    "more_pieces": mark(
+        "%(chunks)s pieces with text came, and the server counts %(output_tokens)s tokens: its count is too small."
+    ),
     "empty_output": mark("No token came back; %(wanted_tokens)s were asked for."),
     "no_answer": mark("All %(output_tokens)s tokens went into thinking; there was no answer."),
     "buffered": mark(
         "The stream came in %(chunks)s pieces within %(span_ms)s at the end of %(e2e_ms)s: something held it back."
     ),
     "coalesced": mark("Tokens came in lumps (%(chunks)s pieces), so single gaps cannot be timed."),
+    "held_start": mark(
+        "The first %(held)s of %(chunks)s pieces came at one moment, the others after them one by one: the first token "
+        "was ready about %(late_ms)s before it was seen, and the time per token comes out %(share)s too short."
+    ),
+    "lumped_start": mark(
+        "%(output_tokens)s tokens came in %(chunks)s pieces. If about %(tokens)s came with the first, as later, "
+        "the time per token comes out %(share)s too short."
+    ),
+    "unseen_tokens": mark(
+        "The server wrote for %(decode_ms)s, and the stream shows %(span_ms)s of it: tokens were held back, or came in "
+        "a form that is not recognised."
+    ),
+    "first_apart": mark(
+        "The first piece came after %(ttft_ms)s, the next %(gap_ms)s later, the others every %(usual_ms)s: the first "
+        "was no token, or something stood between them."
+    ),
     "clock_error": mark("The times contradict each other: %(earlier)s %(earlier_ms)s, %(later)s %(later_ms)s."),
     "queued": mark("The request waited %(waited_ms)s for a free slot, and that is part of its TTFT of %(ttft_ms)s."),
     "client_saturated": mark("The measuring program itself was late (by up to %(loop_lag_ms)s)."),
@@ -102,6 +152,7 @@ SENTENCES: Final[Mapping[str, str]] = {
         "around %(usual)s."
     ),
     "estimated_counts": mark("Token counts of %(estimated)s of %(rows)s rows are estimates, not the server's."),
+    "other_model": mark("The plan asked for the model %(model)s, and the answer names %(answered)s."),
     "unreliable": mark("%(failed)s of %(requests)s requests failed, so what is left may be the lucky ones."),
     "few_warmups": mark(
         "Only %(warmups)s requests warmed up for %(concurrency)s at once, so some of them met a cold slot."
@@ -126,12 +177,14 @@ _CALLED: Final[Mapping[str, str]] = {
     "first_answer_ms": mark("the first token of the answer"),
     "e2e_ms": mark("the end of the request"),
     "server_prefill_ms": mark("the server's prefill"),
+    "server_decode_ms": mark("the server's decode time"),
     "server_total_ms": mark("the server's total"),
     "median": mark("a median"),
     "machine": mark("the machine"),
     "server": mark("the server"),
     "server_version": mark("the server's version"),
     "model_digest": mark("the model's digest"),
+    "answered_model": mark("the model that the answer names"),
     "quantization": mark("the quantization"),
     "kv_cache_type": mark("the KV cache type"),
     "flash_attention": mark("flash attention"),
@@ -153,6 +206,15 @@ _CACHE_OFF: Final = mark(
     "Let no other client use the server, and start it without a prompt cache that outlives a request, where it has "
     "such a switch."
 )
+_RAW_STREAM: Final = mark(
+    "Look at the stream itself (curl -N): what it sends first, and under which names its text comes. A proxy's "
+    "buffering is turned off there (nginx: proxy_buffering off)."
+)
+_SERVER_COUNT: Final = mark(
+    "Compare the server's usage with the text of one answer, and measure by an API whose counts are its own (ollama, "
+    "llamacpp)."
+)
+_PAST_THE_PROXY: Final = mark("Measure past the proxy, or turn its buffering off (nginx: proxy_buffering off).")
 _WRONG_MACHINE: Final = mark(
     "Compare the model's size and the machine named in the plan with what was really measured: one of them is another."
 )
@@ -175,14 +237,36 @@ WAYS_OUT: Final[Mapping[str, str]] = {
     "above_measured_compute": _BUSY_CEILING,
     "above_measured_bandwidth": _BUSY_CEILING,
     "truncated": mark("Give the server a larger context, or shorten the prompt."),
+    "long_prompt": mark(
+        "Look for a system prompt or template that the server adds, and whether its usage counts several requests."
+    ),
+    "prompt_not_counted": mark(
+        "Measure by an API that counts, or a server version that does; where only some rows lack the count, their "
+        "prompts came from a cache."
+    ),
+    "cached_beyond_prompt": _SERVER_COUNT,
+    "implausible_prefill": mark(
+        "Look whether the server's times are in the unit that its API promises, and switch off its prompt cache."
+    ),
+    "long_output": mark(
+        "See whether the server knows the limit by another name (server.options), and whether its count is right."
+    ),
+    "more_pieces": _SERVER_COUNT,
     "short_output": mark(
         "The model ended by itself: ask for fewer tokens, or let it go on (ignore_eos among server.options, where the "
         "server knows it)."
     ),
     "empty_output": mark("Look into the server's log: it answered without a token."),
     "no_answer": mark("Ask for more output tokens, or turn thinking off, where the first token of the answer counts."),
-    "buffered": mark("Measure past the proxy, or turn its buffering off (nginx: proxy_buffering off)."),
+    "buffered": _PAST_THE_PROXY,
     "coalesced": mark("Ask for more output tokens: over a long answer the mean gap still holds."),
+    "held_start": _PAST_THE_PROXY,
+    "lumped_start": mark(
+        "Ask for more output tokens: over a long answer it weighs little. Or let the server send each token by itself "
+        "(its stream interval, a proxy's buffer)."
+    ),
+    "unseen_tokens": _RAW_STREAM,
+    "first_apart": _RAW_STREAM,
     "clock_error": mark("Look at the row: something set the clock, or the server's times are not its own."),
     "queued": mark("Send fewer requests at once, start the server with more slots, and let no other client use it."),
     "client_saturated": mark(
@@ -196,6 +280,9 @@ WAYS_OUT: Final[Mapping[str, str]] = {
     "outlier": mark("See what else ran at that moment; where there are several, measure again on a quiet machine."),
     "estimated_counts": mark(
         "Measure by an API that counts (ollama, llamacpp), or ask the server's authors for counts."
+    ),
+    "other_model": mark(
+        "See what the server does with a name that it does not know; name in the plan the model that it lists."
     ),
     "unreliable": mark("Look into the server's log; send fewer requests at once, or wait longer (run.timeout_s)."),
     "few_warmups": mark("Raise run.warmups to the concurrency."),
