@@ -31,6 +31,9 @@ class Exchange:
     client_cpu_share: float | None = None
     wall_elapsed_ms: float | None = None
     proxy: str | None = None
+    content_encoding: str = ""
+    location: str | None = None
+    """Where the server sends the request instead, by its Location header."""
 
     @property
     def body(self) -> bytes:

@@ -1,12 +1,40 @@
 """Reading another program's JSON with care: what is missing, of the wrong type or absurd is null."""
 
+import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, Final, cast
 
 # What a row can hold; a larger count is no count.
 _LARGEST: Final = 2**63 - 1
 _DIGEST: Final = re.compile(r"(?:sha256[:-])?([0-9a-f]{12,64})")
+
+
+# The deepest honest answer, a tool's schema, has a dozen levels; what looks through a value goes as deep as it does.
+_DEEPEST: Final = 64
+
+
+def parsed(text: str) -> Any:
+    """Return the JSON value that *text* is; None where it is none, or nested too deeply to be an honest one."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if text.count("{") + text.count("[") <= _DEEPEST:
+        return value
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return value
+    return None
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 def at(value: Any, *path: str | int) -> Any:

@@ -96,4 +96,8 @@ def planned(life: Life, sent: Sent, server: Row) -> Row:
 
 
 def _as_json(options: Mapping[str, Any]) -> str:
-    return json.dumps(of_this_process().json(dict(options)), ensure_ascii=False, sort_keys=True)
+    clean = of_this_process()
+    kept = dict(options)
+    if isinstance(kept.get("model"), str):  # some servers want the path of a file: its folders are nobody's business
+        kept["model"] = clean.model_name(kept["model"])
+    return json.dumps(clean.json(kept), ensure_ascii=False, sort_keys=True)

@@ -40,7 +40,9 @@ _COMMON_NAMES: Final = frozenset(
 _SHORTEST_NAME: Final = 3
 _SHORTEST_SECRET: Final = 8  # a shorter one that is only called a secret may be a word of every sentence
 # What people set where a server wants a key and does not look at it: taking it out would blot out ordinary words.
-_NO_SECRETS: Final = frozenset("empty none null dummy test key x not-needed no-key lm-studio".split())
+_NO_SECRETS: Final = frozenset(
+    ("empty", "none", "null", "dummy", "test", "key", "x", "not-needed", "no-key", "lm-studio")
+)
 _SECRET_NAME: Final = re.compile(r"(?i)(api[-_]?key|apikey|token|secret|passw(or)?d|authorization|credential)")
 _SECRET_VARIABLE: Final = re.compile(r"(?i)(key|token|secret|passw(or)?d|credential)")
 # Keys of a JSON object that hold numbers of tokens, not secrets.

@@ -4,7 +4,8 @@ A run is one parquet file with one row a request; null means unknown. What every
 ``data/README.md``. Nothing here is a median, a flag or a verdict: those are computed when the rows are read.
 
     History of the format
-    1  the first: columns as in SCHEMA; metadata schema_version, run (RunFacts as JSON)
+    1  the first: columns as in SCHEMA; metadata schema_version, run (RunFacts as JSON). Since November 2026 also
+       answered_model: a column more is no new version, for older files read as null there, and older programs leave it
 """
 
 import contextlib
@@ -55,6 +56,7 @@ SCHEMA: Final = pa.schema(
         ("server", _TEXT),
         ("server_version", _TEXT),
         ("model", _TEXT),
+        ("answered_model", _TEXT),
         ("model_digest", _TEXT),
         ("quantization", _TEXT),
         ("weights_bytes", _COUNT),

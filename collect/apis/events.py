@@ -3,7 +3,6 @@
 An event's time is that of the byte that completes it. The grammar of event streams: WHATWG HTML, 9.2.6.
 """
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from itertools import accumulate
 from typing import Any, Final, cast
 
 from collect.exchange import Piece
+from collect.fields import parsed
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SSE_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
@@ -58,10 +58,7 @@ def json_lines(pieces: Sequence[Piece]) -> Iterator[Event]:
 
 def as_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object that *text* is, None where it is something else."""
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = parsed(text)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 

@@ -30,6 +30,7 @@ def _read(exchange: Exchange) -> Answer:
     tally = Tally()
     for at_ms, said in streamed_objects(exchange, tally):
         tally.token(at_ms, said.get("content"))
+        tally.saw(said)
         if said.get("stop") is True:
             tally.finish(_finish_reason(said))
             tally.done = True

@@ -49,6 +49,7 @@ def _feed(tally: Tally, event: Event) -> None:
     spoken = as_dict(said.get("message")) or said  # /api/chat wraps what /api/generate says plainly
     tally.token(event.at_ms, spoken.get("thinking"), thinking=True)
     tally.token(event.at_ms, spoken.get("response", spoken.get("content")))
+    tally.saw(said, spoken)
     if said.get("done") is True:
         tally.done = True
         tally.finish(said.get("done_reason"))

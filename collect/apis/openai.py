@@ -32,8 +32,10 @@ def _request(ask: Ask) -> Request:
 def _read(exchange: Exchange) -> Answer:
     tally = Tally()
     for at_ms, said in streamed_objects(exchange, tally):
-        for choice in as_dicts(said.get("choices")):
+        choices = as_dicts(said.get("choices"))
+        for choice in choices:
             _feed_choice(tally, at_ms, choice)
+        tally.saw(said, *(as_dict(choice.get("delta")) for choice in choices))
         if usage := as_dict(said.get("usage")):
             tally.usage(
                 prompt=usage.get("prompt_tokens"),

@@ -44,6 +44,7 @@ def _feed(tally: Tally, event: Event) -> None:
     else:
         text = next((said[key] for key in _TEXTS if isinstance(said.get(key), str)), None)
         tally.token(event.at_ms, text)
+        tally.saw(said)
         tally.finish(said.get("finish_reason"))
         tally.usage(prompt=said.get("prompt_tokens"), output=said.get("output_tokens"))
         if said.get("done") is True or event.type in _ENDS:

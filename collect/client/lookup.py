@@ -1,6 +1,5 @@
 """Looking at a server: one small JSON or text answer, quickly, and never an exception for what a network can do."""
 
-import json
 import ssl
 import time
 from collections.abc import Mapping
@@ -9,6 +8,8 @@ from functools import cache
 from typing import Any, Final
 
 import httpx
+
+from collect.fields import parsed
 
 TIMEOUT_S: Final = 3.0
 TIMEOUT: Final = "timeout"
@@ -33,12 +34,7 @@ class Answer:
 
     def json(self) -> Any:
         """The body as JSON; None where the answer is not good or not JSON."""
-        if not self.ok:
-            return None
-        try:
-            return json.loads(self.text)
-        except (ValueError, RecursionError):
-            return None
+        return parsed(self.text) if self.ok else None
 
 
 def get(url: str, path: str, *, timeout_s: float = TIMEOUT_S, headers: Mapping[str, str] | None = None) -> Answer:

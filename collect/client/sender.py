@@ -141,6 +141,8 @@ class Sender:
             pieces=recording.pieces,
             http_status=None if response is None else response.status_code,
             content_type="" if response is None else response.headers.get("content-type", ""),
+            content_encoding="" if response is None else response.headers.get("content-encoding", ""),
+            location=None if response is None else response.headers.get("location"),
             error=None if outcome.error is None else scrub(outcome.error),
             started_at=started_at,
             sent_at_ns=recording.sent_at_ns,

@@ -133,7 +133,7 @@ def _with_reading(ask: Asker, facts: ServerFacts) -> ServerFacts:
         return replace(facts, unread=str(problem))
     tensors = reading.model.tensors
     return replace(facts, reading=reading).learn(
-        "api", weights_bytes=tensors.total_bytes, quantization=tensors.quantization
+        "api", weights_bytes=tensors.total_bytes or None, quantization=tensors.quantization
     )
 
 

@@ -378,3 +378,132 @@ def test_a_mutated_stream_never_crashes_and_is_never_ok_without_its_end(
     ends = (b"[DONE]", b"finish_reason", b'"done"', b'"stop"', b"event")
     assert answer.status != "ok" or any(end in stream for end in ends)
     json.dumps(answer.columns, allow_nan=False).encode()
+
+
+# An answer that is not what it says
+
+
+def unknown(key: str) -> str:
+    return delta({key: "hm "})
+
+
+@pytest.mark.parametrize(
+    ("api", "stamped", "keys"),
+    [
+        ("openai", [(1, ROLE), (2, unknown("thoughts")), (3, fin("length") + u(9, 16) + DONE)], "role, thoughts"),
+        ("openai", [(2, unknown("thoughts")), (3, fin("stop"))], "thoughts"),  # nor did the server count
+        ("sse", [(1, sse({"generated": {"text": "a"}})), (2, DONE)], "generated"),
+        ("llamacpp", [(1, sse({"text": "a"})), (2, sse({"stop": True, "tokens_predicted": 4}))],
+         "text, stop, tokens_predicted"),
+        ("ollama", [(1, '{"answer": "a"}\n'), (2, '{"done": true, "eval_count": 4}\n')], "answer, done, eval_count"),
+    ],
+)  # fmt: skip
+def test_an_answer_without_a_text_that_is_recognised_is_not_ok(
+    api: str, stamped: list[tuple[float, str]], keys: str
+) -> None:
+    """Sixteen tokens under a key that nobody knows are no clean row without a first token: the keys are named."""
+    answer = read(api, *stamped)
+    assert seen(answer, "status", "chunks", "error") == (
+        "incomplete", 0, f"no text was recognised; the events had the keys: {keys}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_model_that_ends_at_once_is_ok(count: int) -> None:
+    """Harmless: no text, and the server counted none, or its end mark alone."""
+    assert seen(read("openai", (9, fin("stop") + u(9, count))), "status", "error") == ("ok", None)
+
+
+def usage(**counts: Any) -> str:
+    return sse({"choices": [], "usage": counts})
+
+
+@pytest.mark.parametrize(
+    ("counts", "kept", "note"),
+    [
+        (
+            {"prompt_tokens": 461, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1383}},
+            (461, None, 1), "1383 cached tokens in a prompt of 461 cannot be: left out",
+        ),
+        (
+            {"prompt_tokens": 461, "completion_tokens": 10**11},
+            (461, None, 1), "a count of 100000000000 tokens cannot be: left out",
+        ),
+        ({"prompt_tokens": -1, "completion_tokens": 1}, (None, None, 1), "a count of -1 tokens cannot be: left out"),
+        # harmless: all of it cached
+        ({"prompt_tokens": 461, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 461}},
+         (461, 461, 1), None),
+    ],
+)  # fmt: skip
+def test_a_count_that_cannot_be_is_unknown_and_said(counts: Any, kept: Any, note: str | None) -> None:
+    """More cached than there was, more than any context has, less than nothing: null, with a note on the ok row."""
+    answer = read("openai", (5, c("a")), (6, fin("length") + usage(**counts) + DONE))
+    assert seen(answer, "prompt_tokens", "cached_tokens", "output_tokens") == kept
+    assert seen(answer, "status", "error") == ("ok", note)
+
+
+def test_a_complete_answer_whose_connection_stays_open_is_ok_with_a_note() -> None:
+    """B21: finish_reason, usage and [DONE] came; that the server never closes says nothing against it."""
+    stamped = ((5, c("a")), (6, fin("length") + u(9, 1) + DONE))
+    answer = read("openai", *stamped, closing="timeout")
+    assert seen(answer, "status", "e2e_ms", "ttft_ms", "error") == (
+        "ok", None, 5, "the answer was complete, but the connection was not closed",
+    )  # fmt: skip
+    assert read("openai", stamped[0], closing="timeout").status == "timeout"
+
+
+@pytest.mark.parametrize("api", ["openai", "llamacpp", "ollama", "sse"])
+def test_an_error_nested_a_thousand_levels_deep_is_an_error_like_any(api: str) -> None:
+    """JSON can be deeper than this program may look: the row is a failure, and not the program."""
+    for depth in (10, 60, 900, 975, 985, 5_000):
+        deep = '{"error":' * depth + '"x"' + "}" * depth
+        answer = read(api, (1, deep + "\n" if api == "ollama" else f"data: {deep}\n\n"))
+        assert answer.status in ("in_stream_error", "incomplete"), depth
+
+
+@pytest.mark.parametrize("before", range(44, 84, 4))
+def test_a_text_is_scrubbed_before_it_is_cut(before: int) -> None:
+    """A cut through a key leaves half a key that no rule would know."""
+    key = "sk-abcdefghijklmnop1234"
+    text = "y" * before + " " + key + " tail"
+    for answer in (
+        read("openai", (1, sse(text))),  # an event that is no JSON
+        read("openai", (1, text)),  # no stream at all
+        read("openai", (1, "y" * (before + 420) + " " + key), status=401),
+    ):
+        assert not any(key[n : n + 8] in answer.columns["error"] for n in range(len(key) - 7))
+
+
+@pytest.mark.parametrize(
+    ("api", "event"),
+    [
+        ("openai", sse({"model": "/mnt/alicedisk/client/tiny.gguf", "choices": [{"delta": {"content": "a"}}]}) + DONE),
+        ("llamacpp", sse({"content": "a", "stop": True, "model": "tiny.gguf"})),
+        ("ollama", '{"model": "tiny.gguf", "response": "a", "done": true}\n'),
+        ("sse", sse({"text": "a", "model": "tiny.gguf"}) + DONE),
+    ],
+)
+def test_the_model_that_the_answer_names_is_kept(api: str, event: str) -> None:
+    """A gateway may answer with another model than the one that was asked for; folders are left out."""
+    assert seen(read(api, (1, event)), "status", "answered_model") == ("ok", "tiny.gguf")
+    assert read("openai", (1, c("a") + DONE)).columns["answered_model"] is None
+
+
+def whole(status: int, body: str, **more: Any) -> Answer:
+    return APIS["openai"].read(Exchange("complete", ((1.0, body.encode()),), http_status=status, e2e_ms=1.0, **more))
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "error"),
+    [
+        (whole(200, "\x1f\x8b", content_encoding="gzip"), "incomplete",
+         "the server compressed its stream (gzip), unasked: turn that off"),
+        (whole(307, "", location="http://127.0.0.1:1/x?key=abcdef"), "http_307",
+         "the server sends to http://127.0.0.1:1/x?key=<key> instead: write that address in the plan."),
+        (whole(200, '{"error": {"message": "out of credit"}}'), "in_stream_error", "out of credit"),
+        (whole(200, "<html>login</html>"), "incomplete", "no stream: <html>login</html>"),
+    ],
+)  # fmt: skip
+def test_what_is_no_stream_says_what_it_is(answer: Answer, status: str, error: str) -> None:
+    """Compressed, elsewhere, an error under 200, a page: each is said in words that lead on."""
+    assert (answer.status, answer.columns["error"].strip()) == (status, error)

@@ -147,9 +147,10 @@ def kept(api: str, pieces: list[tuple[float, bytes]], closing: Closing = "comple
     (back,) = to_table([row], RunFacts("r")).to_pylist()
     findings([row])
     if row["status"] == "ok":
-        assert row["ttft_ms"] is not None or not row["output_tokens"]
+        assert row["ttft_ms"] is not None or row["output_tokens"] in (0, 1)  # a model may end at once
+        assert row["cached_tokens"] is None or row["cached_tokens"] <= (row["prompt_tokens"] or row["cached_tokens"])
         assert row["output_tokens"] is None or row["output_tokens"] >= 0
-        assert closing in ("complete", "read_error")
+        assert closing in ("complete", "read_error") or (closing == "timeout" and row["e2e_ms"] is None)
         assert status == 200
     return back
 
@@ -177,7 +178,7 @@ def test_a_stream_cut_anywhere_is_ok_only_from_its_last_event_on(api: str) -> No
     ok = {length for length, status in statuses.items() if status == "ok"}
     assert min(ok) == first_end
     assert len(body) in ok
-    for closing in ("timeout", "interrupted", "connect_error"):
+    for closing in ("interrupted", "connect_error"):
         assert kept(api, [(1.0, body)], closing)["status"] == closing
 
 
