@@ -26,7 +26,7 @@ from mkdocs.utils.templates import TemplateContext
 
 from roofbook.charts.cache import FigureCache
 from roofbook.errors import RoofbookError
-from roofbook.pages.report import build_site
+from roofbook.pages.kept import kept_site
 from roofbook.pages.search import complete_search
 from roofbook.pages.security import with_policy
 from roofbook.pages.settings import Settings, read_settings
@@ -84,8 +84,9 @@ class RoofbookPlugin(BasePlugin[RoofbookConfig]):
 
     def on_files(self, files: Files, /, *, config: MkDocsConfig) -> Files:
         with self._told_to_mkdocs():
-            cache = FigureCache(self._places.root / _CACHE)
-            self._site = build_site(self._places, self._settings, self._lang(config), cache)
+            folder = self._places.root / _CACHE
+            cache = FigureCache(folder)
+            self._site = kept_site(self._places, self._settings, self._lang(config), cache, folder)
         for sentence in self._site.missing:
             log.warning(f"no translation into '{self._site.lang}' for: {sentence}")
         # Prose was rendered with the other pages: what is no page is published as it lies in the folder.

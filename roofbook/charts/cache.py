@@ -41,7 +41,7 @@ class FigureCache:
             return path.read_bytes()
         picture = poster(figure, site_name, colours)
         if path:
-            _write(path, picture)
+            keep(path, picture)
         return picture
 
     def vega_bundle(self) -> bytes:
@@ -52,7 +52,7 @@ class FigureCache:
             return path.read_bytes()
         bundle = vega_bundle().encode()
         if path:
-            _write(path, bundle)
+            keep(path, bundle)
         return bundle
 
     def draw(self, build: Callable[..., Figure], words: Words, /, **inputs: object) -> Drawn:
@@ -68,7 +68,7 @@ class FigureCache:
         drawn = Drawn(figure, static_svgs(figure.spec, figure.name), live_spec(figure.spec))
         self.drawn += 1
         if path:
-            _write(path, json.dumps(asdict(drawn), ensure_ascii=False).encode())
+            keep(path, json.dumps(asdict(drawn), ensure_ascii=False).encode())
         return drawn
 
 
@@ -85,8 +85,8 @@ def _code() -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write whole or not at all; a cache that cannot be written is no reason to fail."""
+def keep(path: Path, content: bytes) -> None:
+    """Write *content* whole or not at all; a cache that cannot be written is no reason to fail."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
@@ -97,10 +97,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _from_json(kept: dict[str, Any]) -> Drawn:
-    figure: dict[str, Any] = kept["figure"]
+    return Drawn(figure_from_json(kept["figure"]), kept["svgs"], kept["live"])
+
+
+def figure_from_json(kept: Mapping[str, Any]) -> Figure:
+    """Return the figure of which *kept* is the ``asdict``, read back from JSON."""
     table = Table(
-        tuple(Column(**column) for column in figure["table"]["columns"]),
-        tuple(tuple(row) for row in figure["table"]["rows"]),
+        tuple(Column(**column) for column in kept["table"]["columns"]),
+        tuple(tuple(row) for row in kept["table"]["rows"]),
     )
-    figure |= {"table": table, "legend": tuple(Key(**key) for key in figure["legend"])}
-    return Drawn(Figure(**figure), kept["svgs"], kept["live"])
+    legend = tuple(Key(**key) for key in kept["legend"])
+    fields: dict[str, Any] = {**kept, "table": table, "legend": legend}
+    return Figure(**fields)
