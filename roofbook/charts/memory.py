@@ -24,9 +24,10 @@ class Filling:
     fixed_bytes: Range
     token_bytes: float
 
-    def full_at(self, limit_bytes: Range) -> tuple[float, float]:
-        """Return at how many tokens a limit is reached: at least, and at most."""
-        low, high = limit_bytes.low - self.fixed_bytes.high, limit_bytes.high - self.fixed_bytes.low
+    def full_at(self, wall: "Wall") -> tuple[float, float]:
+        """Return at how many tokens a machine is full: at least, and at most."""
+        limit = wall.limit_bytes + Range.of(wall.spared_bytes)
+        low, high = limit.low - self.fixed_bytes.high, limit.high - self.fixed_bytes.low
         return max(0.0, low) / self.token_bytes, max(0.0, high) / self.token_bytes
 
 
@@ -36,6 +37,8 @@ class Wall:
 
     machine: str
     limit_bytes: Range
+    spared_bytes: float = 0.0
+    """Of the weights that stay in the host's memory: a card does not hold the input embedding."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def filling_figure(
         caption=words.say(
             "Each band starts at the weights and the reserve, which are there before the first token, and is as wide "
             "as the reserve is uncertain. The dots are where it meets a machine's limit: full at the earliest, and at "
-            "the latest. What lies farther right stands in the table."
+            "the latest; a card's lie a little farther right, because the input embedding stays in host memory. What "
+            "lies outside stands in the table."
         ),
         legend=_filling_legend(words, fillings, walls),
         table=_filling_table(words, fillings, walls),
@@ -198,7 +202,7 @@ def _full(filling: Filling, wall: Wall, words: Words) -> list[dict[str, Any]]:
             "told_tokens": words.number(at),
             "told_gib": words.significant(limit / GIB),
         }
-        for at, limit in zip(filling.full_at(wall.limit_bytes), limits, strict=True)
+        for at, limit in zip(filling.full_at(wall), limits, strict=True)
     ]
 
 
@@ -227,7 +231,7 @@ def _filling_table(words: Words, fillings: Sequence[Filling], walls: Sequence[Wa
             filling.kv_type,
             filling.token_bytes,
             wall.machine,
-            *filling.full_at(wall.limit_bytes),
+            *filling.full_at(wall),
         )
         for filling in fillings
         for wall in walls

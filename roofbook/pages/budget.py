@@ -108,7 +108,7 @@ def _figures(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
     own = kv_type_of(study)
     types = [*KV_TYPES, *([] if own in KV_TYPES else [own])]
     capacities = [
-        Capacity(kv_type, room, kv_type == own)
+        Capacity(kv_type, room, kv_type == own, study.crossover_of(kv_type))
         for kv_type, room in ((kv_type, study.requests(kv_type)) for kv_type in types)
         if room is not None
     ]
@@ -128,7 +128,6 @@ def _figures(study: Study, words: Words, figures: FigureCache) -> list[Drawn]:
             title=title,
             capacities=capacities,
             context_tokens=REQUEST_TOKENS,
-            crossover=crossover,
             colour=study.view.colour,
         )
     ]

@@ -254,13 +254,17 @@ class Study:
     @cached_property
     def crossover(self) -> Range | None:
         """From how many requests at once on arithmetic limits decode, each with REQUEST_TOKENS behind it."""
+        return self.crossover_of(self.view.subject.kv_cache_type)
+
+    def crossover_of(self, kv_type: str | None) -> Range | None:
+        """Return the same for caches of *kv_type*."""
         equipment, subject = self.view.equipment, self.view.subject
         if equipment.machine is None or equipment.model is None:
             return None
         try:
             bound = crossover_batch(
                 equipment.model, equipment.machine, subject.quantization,
-                context_tokens=REQUEST_TOKENS, kv_type=subject.kv_cache_type,
+                context_tokens=REQUEST_TOKENS, kv_type=kv_type,
             )  # fmt: skip
         except EstimateError:
             return None

@@ -113,25 +113,27 @@ def test_what_cannot_be_stands_above_the_peak_and_is_hollow(english: Words) -> N
 
 
 def test_a_budget_marks_its_own_type_and_both_ends(english: Words) -> None:
-    """f16 68 to 89 pale, q8_0 128 to 168 whole; the line at 10 is where arithmetic takes over."""
-    capacities = [Capacity("f16", Range(68, 89), own=False), Capacity("q8_0", Range(128, 168), own=True)]
-    drawn = budget_figure(
-        words=english, title="t", capacities=capacities, context_tokens=4096, crossover=Range(8.2, 10.3), colour=0
-    )
+    """f16 68 to 89 plain, q8_0 128 to 168 outlined; each bar has its own mark where arithmetic takes over."""
+    capacities = [
+        Capacity("f16", Range(68, 89), own=False, crossover=Range(14, 24)),
+        Capacity("q8_0", Range(128, 168), own=True, crossover=Range(10.4, 15.2)),
+    ]
+    drawn = budget_figure(words=english, title="t", capacities=capacities, context_tokens=4096, colour=0)
 
     assert drawn.table.rows == (("f16", 4096, 68, 89), ("q8_0", 4096, 128, 168))
-    assert [key.swatch for key in drawn.legend] == ["dot", "band", "dashed"]
-    assert [(bar["told"], bar["strength"]) for bar in datasets(drawn)[0]] == [("68–89", 0.35), ("128–168", 1.0)]
+    assert [key.swatch for key in drawn.legend] == ["dot", "band", "range"]
+    assert [(bar["told"], bar["outline"], bar["crossing_low"]) for bar in datasets(drawn)[0]] == [
+        ("68–89", 0, 14), ("128–168", 2, 10.4),
+    ]  # fmt: skip
 
 
 def test_a_budget_without_a_known_rate_has_no_line(english: Words) -> None:
-    """Memory alone: two keys, and nothing about arithmetic."""
+    """Memory alone, exactly known: one key, and nothing about arithmetic."""
     drawn = budget_figure(
-        words=english, title="t", capacities=[Capacity("f16", Range.of(7), own=True)], context_tokens=4096,
-        crossover=None, colour=0,
-    )  # fmt: skip
+        words=english, title="t", capacities=[Capacity("f16", Range.of(7), own=True)], context_tokens=4096, colour=0
+    )
 
-    assert [key.swatch for key in drawn.legend] == ["dot", "band"]
+    assert [key.swatch for key in drawn.legend] == ["dot"]
 
 
 def test_predictions_are_hollow_and_measurements_are_not(published: Curve, english: Words) -> None:

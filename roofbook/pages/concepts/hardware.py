@@ -40,10 +40,15 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
     }
 
 
+def is_card(fact: MachineFact) -> bool:
+    """Return whether the machine computes on a card with memory of its own."""
+    return fact.machine.chip is not None and fact.machine.chip.memory_kind == "discrete"
+
+
 def name_of(fact: MachineFact) -> str:
     """Return what people call the machine: a card where it is one, else the box."""
     chip = fact.machine.chip
-    if chip is not None and chip.memory_kind == "discrete":
+    if chip is not None and is_card(fact):
         return (chip.name or chip.id).removeprefix("NVIDIA GeForce ")
     return fact.machine.name or fact.id
 

@@ -9,7 +9,7 @@ from roofbook.charts.memory import Filling, TokenCost, Wall, filling_figure, tok
 from roofbook.errors import EstimateError, UsageError
 from roofbook.facts import MachineFact, ModelFact
 from roofbook.pages.concepts.grid import Source, rounded, source, span
-from roofbook.pages.concepts.hardware import name_of, usable
+from roofbook.pages.concepts.hardware import is_card, name_of, usable
 from roofbook.pages.concepts.memory_tables import (
     QUANTIZATION,
     REQUEST_TOKENS,
@@ -99,10 +99,15 @@ def _filling(
     figures: FigureCache,
 ) -> Any:  # fmt: skip
     shape = model.quantized(QUANTIZATION)
-    held = shape.tensors.file_bytes or weights(shape).total_bytes.high
+    held = float(shape.tensors.file_bytes or weights(shape).total_bytes.high)
     fixed = RESERVE_BYTES + held
     fillings = tuple(Filling(kv_type, fixed, token_bytes(shape, kv_type).high) for kv_type in _LINES)
-    walls = tuple(Wall(name_of(one), limit) for one in machines if (limit := usable(one.machine, world)) is not None)
+    spared = held - weights(shape).device_bytes.low
+    walls = tuple(
+        Wall(name_of(one), limit, spared if is_card(one) else 0.0)
+        for one in machines
+        if (limit := usable(one.machine, world)) is not None
+    )
     farthest = max((wall.limit_bytes.high for wall in walls), default=0.0) - fixed.low
     return figures.draw(
         filling_figure,

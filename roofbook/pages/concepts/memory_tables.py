@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from roofbook.facts import MachineFact, ModelFact
 from roofbook.pages.concepts.grid import Cell, Grid, grid, span, written
-from roofbook.pages.concepts.hardware import name_of, usable
+from roofbook.pages.concepts.hardware import is_card, name_of, usable
 from roofbook.pages.concepts.world import World
 from roofbook.theory.kv import Slots, cache_bytes
 from roofbook.theory.limits import Limit
@@ -136,8 +136,7 @@ def scarcity_table(model: ModelFact, machines: Sequence[MachineFact], world: Wor
         limit = usable(machine.machine, world)
         if limit is None:
             continue
-        discrete = machine.machine.chip is not None and machine.machine.chip.memory_kind == "discrete"
-        held = weights(shape).device_bytes if discrete else weights(shape).total_bytes
+        held = weights(shape).device_bytes if is_card(machine) else weights(shape).total_bytes
         budget = Budget(Limit(limit, "rule"), held, reserve_bytes=RESERVE_BYTES)
         for kv_type in ("f16", "q8_0"):
             count = sequences_that_fit(budget, shape, REQUEST_TOKENS, kv_type, Slots())
