@@ -13,7 +13,7 @@ from roofbook.analysis.latency import Point
 from roofbook.analysis.prefill import Curve
 from roofbook.errors import EstimateError
 from roofbook.facts import PublishedRun
-from roofbook.theory.peaks import arithmetic_peak
+from roofbook.theory.peaks import arithmetic_peak, usual_peak
 from roofbook.theory.plausibility import Band, decode_band, prefill_band
 from roofbook.theory.roofline import implied_flops_per_s, step_bytes
 from roofbook.theory.shapes import Machine, Model, Range
@@ -78,7 +78,9 @@ class PrefillStand:
     prompt_tokens: int
     flops_per_s: float
     of_usual: float
+    """By the middle of what sources dispute."""
     of_fastest: float
+    """By the upper end."""
     band: Band
     flagged: bool
 
@@ -163,7 +165,8 @@ def measured_prefills(curve: Curve, model: Model, machine: Machine) -> list[Pref
     """Return a subject's prefill rates, one a length, against its own chip; none where FLOPs or peak are unknown."""
     chip = machine.chip
     peak = None if chip is None else arithmetic_peak(chip, model.tensors.quantization)
-    if chip is None or peak is None:
+    usual = None if chip is None else usual_peak(chip)
+    if chip is None or peak is None or usual is None:
         return []
     stands: list[PrefillStand] = []
     for length in curve.lengths:
@@ -185,7 +188,7 @@ def measured_prefills(curve: Curve, model: Model, machine: Machine) -> list[Pref
                 source="",
                 prompt_tokens=tokens,
                 flops_per_s=middle(flops),
-                of_usual=middle(flops) / peak.low,
+                of_usual=middle(flops) / middle(usual),
                 of_fastest=middle(flops) / peak.high,
                 band=prefill_band(flops, peak, tokens),
                 flagged=False,
@@ -241,6 +244,7 @@ def _prefill_stand(run: PublishedRun) -> PrefillStand | None:
     flops, peak, band = run.prefill_flops_per_s, run.peak_flops_per_s, run.prefill_band
     if flops is None or peak is None or band is None or run.chip is None or run.prompt_tokens is None:
         return None
+    usual = usual_peak(run.chip) or peak
     if run.prompt_tokens < LONG_PROMPT_TOKENS:
         return None
     return PrefillStand(
@@ -253,7 +257,7 @@ def _prefill_stand(run: PublishedRun) -> PrefillStand | None:
         source=run.source,
         prompt_tokens=run.prompt_tokens,
         flops_per_s=middle(flops),
-        of_usual=middle(flops) / peak.low,
+        of_usual=middle(flops) / middle(usual),
         of_fastest=middle(flops) / peak.high,
         band=band,
         flagged=doubted(run, "prefill"),

@@ -11,6 +11,10 @@ STEPS_APART: Final = 1.3
 """Two steps must differ by this much in bytes before the line through them tells overhead from bandwidth."""
 
 
+STEPS_FOR_A_LAW: Final = 3
+"""A line through two steps passes both, whatever they are worth."""
+
+
 @dataclass(frozen=True)
 class StepLaw:
     """ms a token = bytes / (k x bandwidth) + c, of one machine as one source measured it."""
@@ -25,6 +29,11 @@ class StepLaw:
     c_ms: float
     worst: float | None
     """The largest relative residual; None where two steps leave nothing over."""
+
+    @property
+    def doubtful(self) -> bool:
+        """True where nothing is left over to judge it by, or where it says what cannot be."""
+        return self.steps < STEPS_FOR_A_LAW or self.c_ms < 0 or self.k > 1
 
     def share(self, ideal_ms: float) -> float:
         """Return the share of the bandwidth that the law gives to a step whose reading takes *ideal_ms*."""
@@ -44,6 +53,16 @@ def step_laws(stands: Iterable[DecodeStand]) -> tuple[StepLaw, ...]:
             if known is None or stand.step_ms < known.step_ms:
                 steps[stand.model, stand.quantization] = stand
     return tuple(law for steps in series.values() if (law := _step_law(list(steps.values()))) is not None)
+
+
+def one_a_machine(laws: Iterable[StepLaw]) -> tuple[StepLaw, ...]:
+    """Return the laws without a doubt, of each machine the one with most steps, in their order."""
+    best: dict[str, StepLaw] = {}
+    for law in laws:
+        known = best.get(law.machine)
+        if not law.doubtful and (known is None or law.steps > known.steps):
+            best[law.machine] = law
+    return tuple(best.values())
 
 
 def _step_law(steps: list[DecodeStand]) -> StepLaw | None:

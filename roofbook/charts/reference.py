@@ -9,6 +9,7 @@ import altair as alt
 from roofbook.analysis.reference import DecodeStand, middle
 from roofbook.charts.figure import Column, Figure, Key, Table
 from roofbook.charts.style import INK, MUTED, PAPER, subject_colour
+from roofbook.theory.shapes import Range
 from roofbook.words import Words
 
 TOP: Final = 1.4
@@ -38,6 +39,9 @@ class UsualLaw:
     machines: int
     k: float
     c_ms: float
+    k_half: Range
+    """Between which the middle half of its machines lies."""
+    c_half_ms: Range
 
     def share(self, ideal_ms: float) -> float:
         return ideal_ms / (ideal_ms / self.k + self.c_ms)

@@ -12,6 +12,14 @@ _SIXTEEN_BITS: Final = ("F32", "F16", "BF16", "FP16", "FLOAT16", "BFLOAT16", "FL
 _MULTIPLIED_IN_FP16: Final = ("AWQ", "GPTQ", "GPTQ-SYM")
 
 
+def usual_peak(chip: Chip) -> Range | None:
+    """Return the dense rate usual for inference, FLOP/s: a range where sources dispute it, None where nobody says."""
+    peaks = chip.peaks
+    if chip.vendor == "apple" or chip.memory_kind == "cpu":
+        return peaks.fp16 or peaks.fp32
+    return peaks.fp16 or peaks.fp16_acc16
+
+
 def arithmetic_peak(chip: Chip, quantization: str | None) -> Range | None:
     """Return the dense peak in FLOP/s: from the rate usual for inference to the one only above which is impossible.
 
@@ -19,12 +27,9 @@ def arithmetic_peak(chip: Chip, quantization: str | None) -> Range | None:
     of quantized weights (llama.cpp's MMQ kernels on CUDA pass the FP16 peak by up to 24 %), FP8 and FP4 where the
     weights are. Apple's GPUs up to M4 have one rate, FP32's. None where the chip's matrix units are not known.
     """
-    peaks = chip.peaks
-    if chip.vendor == "apple" or chip.memory_kind == "cpu":
-        return peaks.fp16 or peaks.fp32
-    usual = peaks.fp16 or peaks.fp16_acc16
-    if usual is None:
-        return None
+    peaks, usual = chip.peaks, usual_peak(chip)
+    if usual is None or chip.vendor == "apple" or chip.memory_kind == "cpu":
+        return usual
     fastest = [usual.high] if peaks.fp16_acc16 is None else [usual.high, peaks.fp16_acc16.high]
     name = None if quantization is None else quantization.strip().upper()
     if name not in _SIXTEEN_BITS and name not in _MULTIPLIED_IN_FP16:

@@ -18,7 +18,7 @@ from roofbook.analysis.reference import (
     measured_prefills,
     prefill_stands,
 )
-from roofbook.analysis.steps import step_laws
+from roofbook.analysis.steps import StepLaw, one_a_machine, step_laws
 from roofbook.facts import Facts, load_facts
 from roofbook.record import Row, read_run
 from roofbook.theory.shapes import Machine, Model, Range
@@ -94,6 +94,18 @@ def test_of_several_contexts_the_emptiest_counts() -> None:
     """The second Q4_0 row has more context behind it and took longer; with it the law would not be exact."""
     (law,) = step_laws([step("Q4_0", 8.5, 17), step("Q4_0", 8, 15), step("F16", 32, 45)])
     assert law.c_ms == pytest.approx(5.0)
+
+
+def test_what_is_usual_rests_on_laws_that_can_be_judged_one_a_machine() -> None:
+    """Two steps judge nothing; of one machine's laws the one with most steps counts; c < 0 and k > 1 cannot be."""
+
+    def law(machine: str, steps: int, k: float = 0.9, c_ms: float = 5.0) -> StepLaw:
+        return StepLaw("s", machine, "chip", "apple", steps, k, c_ms, None)
+
+    laws = [law("two", 2), law("a", 3), law("a", 5, k=0.8), law("less than nothing", 4, c_ms=-1), law("b", 3, k=1.03)]
+
+    assert [(one.machine, one.steps, one.k) for one in one_a_machine(laws)] == [("a", 5, 0.8)]
+    assert [one.doubtful for one in laws] == [True, False, False, True, True]
 
 
 def test_the_law_fits_28_apple_gpus_within_3_5_per_cent(stands: tuple[DecodeStand, ...]) -> None:
@@ -193,7 +205,8 @@ def test_a_subject_stands_by_its_prefill(curve: Curve, model: Model, machine: Ma
         4056: 2.57,
         8016: 2.43,
     }
-    assert found[4056].of_usual == pytest.approx(2.57 / 3.76, abs=0.002)
+    # Sources dispute the peak, 3.76 to 4.6: the share is of their middle, 4.18, and at least of the upper end.
+    assert found[4056].of_usual == pytest.approx(2.57 / 4.18, abs=0.002)
     assert found[4056].of_fastest == pytest.approx(2.57 / 4.6, abs=0.002)
 
 

@@ -4,20 +4,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from statistics import median
+from statistics import median, quantiles
 from typing import Any, Final
 
 from roofbook.analysis.bends import LENGTHS_FOR_A_BEND, REACH_FOR_A_BEND, Bend, bends, measured_bend
 from roofbook.analysis.reference import LONG_PROMPT_TOKENS, DecodeStand, PrefillStand, measured_prefills, prefill_stands
-from roofbook.analysis.steps import StepLaw
+from roofbook.analysis.steps import StepLaw, one_a_machine
 from roofbook.charts.bends import NamedBend, bends_figure
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.prefill_shares import GroupedPrefill, prefill_share_figure
 from roofbook.charts.reference import MeasuredStand, UsualLaw, decode_share_figure
 from roofbook.charts.thin import short_names
 from roofbook.pages.concepts import reference_tables as told
-from roofbook.pages.concepts.grid import percent
+from roofbook.pages.concepts.grid import percent, span
 from roofbook.pages.concepts.world import World
+from roofbook.theory.shapes import Range
 from roofbook.words import Words
 
 _WITH_A_LINE: Final = ("apple", "nvidia")
@@ -45,10 +46,11 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
         "high": percent(max(usable, default=0), words),
         "usual": [
             {"maker": law.name, "machines": law.machines, "k": words.significant(law.k, 2),
-             "c": words.significant(law.c_ms, 2)}
+             "c": words.significant(law.c_ms, 2), "k_half": span(law.k_half, words, 2),
+             "c_half": span(law.c_half_ms, words, 2)}
             for law in usual
         ],
-        "laws_range": _laws_range([law for law in laws if law.vendor == "apple" and law.worst is not None], words),
+        "laws_range": _laws_range([law for law in one_a_machine(laws) if law.vendor == "apple"], words),
         "standing": told.standing(world, laws, words),
         "impossible": told.impossible(stands, words),
         "groups": told.groups(prefills, words),
@@ -68,11 +70,17 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
 def _usual(laws: Sequence[StepLaw]) -> list[UsualLaw]:
     usual: list[UsualLaw] = []
     for vendor in _WITH_A_LINE:
-        own = [law for law in laws if law.vendor == vendor]
-        if own:
-            k, c_ms = median(law.k for law in own), median(law.c_ms for law in own)
-            usual.append(UsualLaw(told.MAKERS[vendor], len(own), k, c_ms))
+        own = [law for law in one_a_machine(laws) if law.vendor == vendor]
+        if len(own) > 1:
+            k, c_ms = _quartiles([law.k for law in own]), _quartiles([law.c_ms for law in own])
+            usual.append(
+                UsualLaw(told.MAKERS[vendor], len(own), k[1], c_ms[1], Range(k[0], k[2]), Range(c_ms[0], c_ms[2]))
+            )
     return usual
+
+
+def _quartiles(values: Sequence[float]) -> list[float]:
+    return quantiles(values, n=4, method="inclusive")
 
 
 def _laws_range(laws: Sequence[StepLaw], words: Words) -> dict[str, str] | None:

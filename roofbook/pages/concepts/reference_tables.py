@@ -108,6 +108,7 @@ def laws(laws: Sequence[StepLaw], words: Words) -> Grid:
     heads = [
         (words.say("Machine"), False),
         (words.say("Steps"), True),
+        (words.say("In doubt"), False),
         (words.say("k (of the bandwidth)"), True),
         (words.say("c (ms a step)"), True),
         (words.say("Worst error"), True),
@@ -117,6 +118,7 @@ def laws(laws: Sequence[StepLaw], words: Words) -> Grid:
         [
             quoted(law.machine),
             words.number(law.steps),
+            words.say("in doubt") if law.doubtful else "",
             words.number(law.k, 2),
             words.number(law.c_ms, 1),
             None if law.worst is None else percent(law.worst, words, 1),
