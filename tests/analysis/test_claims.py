@@ -177,3 +177,13 @@ def test_only_a_binary_computation_is_excused_as_one() -> None:
     """21.3 GiB printed as GB; a decimal computation that happens to be near a binary figure is not."""
     slip = claim("gpu_usable", 21.3, 22.906, "gb")
     assert (slip.verdict, slip.binary().verdict) == ("differs", "other_unit")
+
+
+def test_what_was_not_claimed_of_a_condition_is_told_apart(table: dict[tuple[str, str | None], Claim]) -> None:
+    """The article spoke of the fit's share, of q8_0, of f16 for 50 users, and of 4,056 tokens; all else is ours."""
+    assert {where for where, line in table.items() if line.elsewhere} == {
+        ("quadratic_share_by_theory", "205"), ("quadratic_share_by_theory", "4056"),
+        ("quadratic_share_by_theory", "8016"), ("requests_at_once", "f16"), ("kv_50_users", "q8_0"),
+        ("per_token_growth", "8016"), ("decode_change", "8016"),
+    }  # fmt: skip
+    assert sum(line.verdict == "differs" and not line.elsewhere for line in table.values()) == 14

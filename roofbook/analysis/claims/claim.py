@@ -40,6 +40,8 @@ class Claim:
     changes_decision: bool = False
     meant_binary: bool = False
     """Whoever published it computed in GiB or KiB and printed GB or KB."""
+    elsewhere: bool = False
+    """Held against a condition that the publication did not speak of: another length, KV type or derivation."""
 
     @property
     def verdict(self) -> Verdict:
@@ -72,6 +74,10 @@ class Claim:
     def decisive(self) -> Self:
         """Return the claim marked as one whose correction changes a decision."""
         return replace(self, changes_decision=True)
+
+    def under_another_condition(self) -> Self:
+        """Return the claim marked as one that was not published for what it is held against."""
+        return replace(self, elsewhere=True)
 
     def binary(self) -> Self:
         """Return the claim marked as one that was computed in GiB or KiB."""

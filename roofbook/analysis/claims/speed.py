@@ -53,7 +53,10 @@ def quadratic_share(evidence: Evidence, said: Mapping[str, float]) -> Iterator[C
         yield claim("quadratic_share_by_fit", claimed, by_fit, "share", tokens)
         work = prefill_work(evidence.model, int(tokens))
         by_theory = work.attention.low / work.total.low
-        yield claim("quadratic_share_by_theory", claimed, by_theory, "share", tokens).decisive()
+        # The share was published of the fit; arithmetic gives it another one.
+        yield (
+            claim("quadratic_share_by_theory", claimed, by_theory, "share", tokens).decisive().under_another_condition()
+        )
 
 
 def budget(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
@@ -132,7 +135,8 @@ def growth(evidence: Evidence, said: float) -> Iterator[Claim]:
     if len(lengths) >= 3:
         for end in lengths[-2:]:
             found = end.ms_per_token / lengths[0].ms_per_token - 1
-            yield claim("per_token_growth", said, found, "share", f"{end.tokens:.0f}")
+            growth = claim("per_token_growth", said, found, "share", f"{end.tokens:.0f}")
+            yield growth.under_another_condition() if end is lengths[-1] else growth
 
 
 def error(evidence: Evidence, said: Mapping[str, float]) -> Iterator[Claim]:
@@ -166,7 +170,8 @@ def decode_over_context(evidence: Evidence, said: Mapping[str, float]) -> Iterat
     first, last = min(said, key=int), max(said, key=int)
     if rates:
         change = rates[max(rates)] / rates[min(rates)] - 1
-        yield claim("decode_change", said[last] / said[first] - 1, change, "share", max(rates))
+        change_claim = claim("decode_change", said[last] / said[first] - 1, change, "share", max(rates))
+        yield change_claim if max(rates) == int(last) else change_claim.under_another_condition()
 
 
 def smaller_model(evidence: Evidence, said: float) -> Iterator[Claim]:

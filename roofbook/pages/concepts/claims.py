@@ -80,20 +80,23 @@ def context(world: World, words: Words, figures: FigureCache) -> dict[str, Any]:
     amended = sorted(
         (one for one in others if one.verdict not in _AGREES), key=lambda one: list(_VERDICTS).index(one.verdict)
     )
-    counts = Counter(one.verdict for one in found.claims)
+    counts = Counter(one.verdict for one in found.claims if one.verdict != "differs" or not one.elsewhere)
+    elsewhere = sum(one.verdict == "differs" and one.elsewhere for one in found.claims)
     fared = {
         "all": words.number(len(found.claims)),
         "same": words.number(counts["same"]),
         "within": words.number(counts["within"] + counts["overlaps"]),
         "near": words.number(counts["other_unit"] + counts["close"]),
         "differ": words.number(counts["differs"]),
+        "elsewhere": words.number(elsewhere),
         "unknown": words.number(counts["not_derivable"]),
     }
     drawn = figures.draw(
         claims_figure,
         words,
         title=words.say(
-            "Of %(all)s checks %(same)s give the same number, %(within)s agree with a range and %(differ)s differ",
+            "Of %(all)s checks %(same)s give the same number, %(within)s agree with a range and %(differ)s differ; "
+            "%(elsewhere)s more differ under conditions that were not claimed",
             **fared,
         ),
         tallies=tuple(_tallies(found.claims, words)),
@@ -145,10 +148,13 @@ def _evidence(run: Run, one: Measured, world: World) -> Evidence | None:
 
 
 def _tallies(found: Sequence[Claim], words: Words) -> list[Tally]:
-    counted = [
-        Tally(words.say(name), sum(one.verdict == verdict for one in found), verdict in _WRONG)
-        for verdict, name in ((verdict, _VERDICTS[verdict]) for verdict in _FROM_GOOD)
-    ]
+    counted: list[Tally] = []
+    for verdict in _FROM_GOOD:
+        of_verdict = [one for one in found if one.verdict == verdict]
+        apart = sum(one.elsewhere for one in of_verdict) if verdict == "differs" else 0
+        counted.append(Tally(words.say(_VERDICTS[verdict]), len(of_verdict) - apart, verdict in _WRONG))
+        if apart:
+            counted.append(Tally(words.say("differs, under another condition"), apart, verdict in _WRONG))
     return [one for one in counted if one.count]
 
 
@@ -166,12 +172,18 @@ def _table(found: Sequence[Claim], words: Words) -> Grid:
             _label(one, words),
             _figure(one.claimed, None, one, words),
             None if one.recomputed is None else _figure(one.recomputed, one.mid, one, words),
-            words.say(_VERDICTS[one.verdict]),
+            _verdict(one, words),
             honest if honest != before else "",  # said once for a group of lines
         ]
         for one, honest, before in zip(found, said, ["", *said], strict=False)
     ]
     return grid(heads, rows, wide=(0, 4))
+
+
+def _verdict(one: Claim, words: Words) -> str:
+    if one.verdict == "differs" and one.elsewhere:
+        return words.say("differs, under another condition")
+    return words.say(_VERDICTS[one.verdict])
 
 
 def _label(one: Claim, words: Words) -> str:
