@@ -14,7 +14,10 @@ ROWS: dict[str, Any] = {
         "budget": "Prompt tokens within a TTFT of {} ms",
         "rag": "TTFT of a RAG prompt of 1,600 tokens",
         "requests": "Requests of 4,096 tokens that fit, {}",
-        "limit": (r"from (\d+) requests of 4,096 tokens on", r"arithmetic limits decode from (\d+) requests on"),
+        "limit": (
+            r"from (\d+(?: to \d+)?) requests of 4,096 tokens on",
+            r"arithmetic limits decode from (\d+(?: to \d+)?) requests on",
+        ),
         "slower": (r"say the same more firmly: ([\d.]+) % less", r"the median rate changes by -([\d.]+) %"),
         "bend": r"The quadratic term is ([\d.]+) times .{0,40} takes \(([\d.]+) to ([\d.]+)\)",
     },
@@ -22,7 +25,10 @@ ROWS: dict[str, Any] = {
         "budget": "TTFT {} ms 안에 들어가는 프롬프트 토큰",
         "rag": "1,600토큰 RAG 프롬프트의 TTFT",
         "requests": "들어가는 4,096토큰 요청 수, {}",
-        "limit": (r"4,096토큰 요청이 (\d+)\s*개가 될 때부터", r"요청 (\d+)개부터는 연산이 디코드의 한계입니다"),
+        "limit": (
+            r"4,096토큰 요청이 (\d+(?:~\d+)?)\s*개가 될 때부터",
+            r"요청 (\d+(?:~\d+)?)개부터는 연산이 디코드의 한계입니다",
+        ),
         "slower": (r"토큰\s*의 차이는 ([\d.]+)%", r"속도 중앙값의 변화는 -([\d.]+)%"),
         "bend": r"제곱항이 .{0,40}?([\d.]+)배입니다\(([\d.]+)~([\d.]+)배\)",
     },
