@@ -6,11 +6,12 @@ cells were refused; 5 cannot write; 130 and 143 stopped by a signal, with what w
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from collect import host, server
 from collect.doctor import examine
@@ -109,5 +110,15 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+def process() -> NoReturn:
+    """Run as a process: once it has ended, one more Ctrl-C does not change how."""
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = EXIT_STOPPED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    process()

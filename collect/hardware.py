@@ -11,7 +11,7 @@ from collect.host import HostFacts
 from collect.plan import Plan
 from collect.reach import Reached
 from collect.scrub import of_this_process
-from roofbook.errors import ReaderError
+from roofbook.errors import ReaderError, UsageError
 from roofbook.facts import Facts
 from roofbook.places import Places
 from roofbook.validity.known import processor_ceilings
@@ -41,6 +41,21 @@ def hardware(plan: Plan, plan_path: Path, facts: Facts, reached: Reached) -> Har
     if plan.machine != "this":
         return Hardware(plan.machine, here)
     return Hardware(here["machine"] if reached.facts.host_is_server else None, here)
+
+
+def check_machine(plan: Plan, plan_path: Path, facts: Facts) -> UsageError | None:
+    """Return what to say of a machine that no catalogue knows: it can be measured, its limits stay unknown.
+
+    Raises ReaderError where the plan names a file that describes no machine.
+    """
+    if plan.machine.endswith(FILE_ENDING):
+        read_host(plan_path, plan)
+    elif plan.machine != "this":
+        try:
+            facts.machine(plan.machine)
+        except UsageError as problem:
+            return problem
+    return None
 
 
 def describe_host(facts: Facts, reached: Reached | None = None) -> dict[str, Any]:

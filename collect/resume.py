@@ -79,8 +79,13 @@ def sample_log(journal: Journal, measured: Path) -> SampleLog:
 
 
 def publishable(plan: Plan) -> dict[str, Any]:
-    """Return the resolved plan as JSON that may be published."""
-    return json.loads(json.dumps(of_this_process().json(plan.as_dict())))
+    """Return the resolved plan as JSON that may be published: of a model's path only its last part."""
+    clean = of_this_process()
+    described = plan.as_dict()
+    for named in (described["server"], *described["experiments"]):
+        if named["model"] is not None:
+            named["model"] = clean.model_name(named["model"])
+    return json.loads(json.dumps(clean.json(described)))
 
 
 def seed_of(journal: Journal) -> int:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from collect import host
 from collect.dispatch import dispatch_of
 from collect.doubts import finder
-from collect.hardware import engine_log, hardware
+from collect.hardware import check_machine, engine_log, hardware
 from collect.journal import FOLDER, Journal, being_measured, left_over, new_run_id, plan_of
 from collect.measure import Measurement, finished_keys
 from collect.plan import Plan, load_plan
@@ -67,6 +67,8 @@ def collect(order: Order, places: Places, tell: Tell) -> int:
     measured = places.measured if order.out is None else order.out
     plan, facts = load_plan(order.plan), load_facts(places.facts)
     tell.doubts(plan)
+    if (unknown := check_machine(plan, order.plan, facts)) is not None:
+        tell.problem(unknown)
     if order.dry_run:
         tell.schedule(plan, schedule(plan, plan.run.seed or 0))
         return EXIT_MEASURED

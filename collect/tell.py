@@ -34,6 +34,7 @@ class Tell:
         self._left: Sequence[Unit] = ()
         self._last_plain_s = float("-inf")
         self._refused: set[tuple[str | None, str]] = set()
+        self._noted: set[str | None] = set()
         self._doubts: Doubts | None = None
 
     def line(self, text: str = "") -> None:
@@ -84,7 +85,7 @@ class Tell:
                       version=columns.get("server_version") or say("(version unknown)"), url=facts.url))  # fmt: skip
         size = "" if facts.weights_bytes is None else f", {_size(facts.weights_bytes, self.words)}"
         quantization = "" if columns.get("quantization") is None else f", {columns['quantization']}"
-        model = f"{columns.get('model')}{quantization}{size}"
+        model = f"{columns.get('model') or say('(unknown)')}{quantization}{size}"
         self.line(say("Model: %(model)s", model=model))
         listed = [one.name for one in facts.models if one.name != facts.model]
         if listed:
@@ -187,7 +188,10 @@ class Tell:
         """Learn from a finished request; say it where it failed."""
         self._pace.note(row, cell)
         self._left = left
-        if row["status"] not in ("ok", "interrupted"):
+        noted = row["status"] == "ok" and row["error"] is not None and cell.experiment not in self._noted
+        if noted:  # it may be so in every answer: once in an experiment
+            self._noted.add(cell.experiment)
+        if noted or row["status"] not in ("ok", "interrupted"):
             self.line(
                 self.words.say(
                     "%(what)s: %(status)s %(error)s",
@@ -237,10 +241,10 @@ class Tell:
 
     def table(self, plan: Plan, rows: Sequence[Row], *, complete: bool) -> None:
         """Say what was measured, one line a point; that rows are missing only of a run that is *complete*."""
-        lines = [*outcome(rows, [one.name for one in plan.experiments], self.words)]
+        found = [] if self._doubts is None else self._doubts.find(rows)
+        lines = [*outcome(rows, [one.name for one in plan.experiments], self.words, found)]
         if self._doubts is not None:
-            found = [one for one in self._doubts.find(rows) if complete or one.kind != "too_few"]
-            lines += doubts(found, self.words)
+            lines += doubts([one for one in found if complete or one.kind != "too_few"], self.words)
         for text in lines:
             self.line(text)
 

@@ -21,14 +21,15 @@ _EXPONENT: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
 _SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?")
 _UNDERSCORED: Final = re.compile(r"[-+]?[0-9][0-9_]*_[0-9_]*(\.[0-9_]+)?")
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]+(\.[0-9]+)?")
-_OTHER_NUMBER: Final = re.compile(
-    r"[-+]?(0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+|\.[0-9]+|[0-9]+\.|\.inf|\.nan)", re.IGNORECASE
-)
+_OTHER_BASE: Final = re.compile(r"[-+]?(0x[0-9a-f]+|0o[0-7]+|0b[01]+)", re.IGNORECASE)
+_HALF_DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+\.)")
+_NO_NUMBER: Final = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
 _NULLS: Final = ("", "~", "null", "Null", "NULL")
 _TRUE: Final = ("true", "True", "TRUE")
 _FALSE: Final = ("false", "False", "FALSE")
 _SWITCHES: Final = {"on": "true", "yes": "true", "off": "false", "no": "false"}
 _DEEPEST: Final = 12  # a plan needs four levels; an alias that holds itself would have no bottom
+_MOST_NODES: Final = 100_000  # aliases of aliases can make a few lines endless
 
 Complain = Callable[[PlanError], None]
 
@@ -78,7 +79,30 @@ def read_lines(text: str, file: str, complain: Complain) -> Node | None:
         said = " ".join(str(problem).split())
         complain(PlanError("%(file)s, line %(line)d: this is not YAML: %(problem)s", file=file, line=1, problem=said))
         return None
-    return None if root is None else _Reader(file, complain).node(root, key="plan", depth=0)
+    if root is None:
+        return None
+    if _nodes(root) > _MOST_NODES:
+        complain(
+            PlanError(
+                "%(file)s, line %(line)d: its aliases (*name) make this plan endless: write the values out",
+                file=file, line=1,
+            )
+        )  # fmt: skip
+        return None
+    return _Reader(file, complain).node(root, key="plan", depth=0)
+
+
+def _nodes(root: yaml.Node) -> int:
+    """Return how many nodes *root* has with every alias written out; more than _MOST_NODES are not counted on."""
+    waiting, seen = [root], 0
+    while waiting and seen <= _MOST_NODES:
+        node = waiting.pop()
+        seen += 1
+        if isinstance(node, yaml.MappingNode):
+            waiting += [inner for pair in node.value for inner in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+    return seen
 
 
 @dataclass(frozen=True)
@@ -164,6 +188,24 @@ class _Reader:
                 )
             )
             return True
+        if _NO_NUMBER.fullmatch(written):
+            self.complain(
+                PlanError(
+                    "%(file)s, line %(line)d: '%(key)s: %(written)s' is no number to measure by: write one in digits, "
+                    "or put it in quotes if it is text",
+                    file=self.file, line=line, key=key, written=written,
+                )
+            )  # fmt: skip
+            return True
+        if _INTEGER.fullmatch(written) or _DECIMAL.fullmatch(written):
+            self.complain(
+                PlanError(
+                    "%(file)s, line %(line)d: '%(key)s: %(written)s' has more digits than a number here can have: "
+                    "write a smaller one, or put it in quotes if it is text",
+                    file=self.file, line=line, key=key, written=written,
+                )
+            )  # fmt: skip
+            return True
         better = _plainly(written)
         if better is None:
             return False
@@ -196,9 +238,10 @@ def _plainly(written: str) -> str | None:
     if _LEADING_ZERO.fullmatch(written):
         sign = "-" if written.startswith("-") else ""
         return sign + (written.lstrip("+-").lstrip("0") or "0")
-    if _OTHER_NUMBER.fullmatch(written) or _INTEGER.fullmatch(written) or _DECIMAL.fullmatch(written):
-        return "16"  # what it means is anyone's guess: show the form
-    return None
+    if _OTHER_BASE.fullmatch(written):
+        value = int(written, 0)
+        return str(value) if abs(value) < 2**63 else "a smaller number"
+    return _shortest(written) if _HALF_DECIMAL.fullmatch(written) else None
 
 
 def _shortest(written: str) -> str:

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
+from collect.address import is_address
 from collect.plan.experiments import experiment, given_options, run_settings
 from collect.plan.keys import Keys
 from collect.plan.lines import Section, read_lines
@@ -115,7 +115,7 @@ def _server(keys: Keys, faults: list[PlanError], warnings: list[PlanError]) -> S
         return ServerWanted()
     api = cast("Api", inner.choice("api", APIS, "auto"))
     url = inner.text("url")
-    if url is not None and not _is_url(url):
+    if url is not None and not is_address(url):
         faults.append(
             PlanError(
                 "%(file)s, line %(line)d: '%(key)s' must be an address such as http://127.0.0.1:11434, without user, "
@@ -191,16 +191,6 @@ def _stated(server: Keys) -> dict[str, Option]:
     inner.know(_STATED)
     inner.finish()
     return {key: value for key, value in stated.items() if value is not None}
-
-
-def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    del port
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None and not parts.query
 
 
 def _slo(keys: Keys | None) -> Slo | None:

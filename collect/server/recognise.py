@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from collect.address import is_address
 from collect.client import lookup
 from collect.server import llamacpp, ollama, openai
 from collect.server.ask import Asker
 from collect.server.facts import ServerFacts
-from roofbook.errors import ServerError
+from roofbook.errors import ServerError, UsageError
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,17 @@ def recognised(ask: Asker) -> tuple[Kind, ServerFacts]:
 
 
 def base_url(url: str) -> str:
-    """Scheme, host and port, as requests are sent to; a path that leads to the API is its own business."""
+    """Scheme, host and port, as requests are sent to; a path that leads to the API is its own business.
+
+    Raises UsageError where it is no address.
+    """
     full = url if "://" in url else f"http://{url}"
+    scheme, _, rest = full.partition("://")
+    without_key = f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    if not is_address(without_key):
+        raise UsageError(
+            "'%(url)s' is no address of a server: write one such as http://127.0.0.1:11434", url=without_key
+        )
     return _API_PATH.sub("", full.rstrip("/"))
 
 

@@ -21,6 +21,8 @@ from roofbook.units import GIB
 from roofbook.words import load_words
 
 UNKNOWN_KV: Final = "unknown"
+MOST: Final = 100_000_000
+"""Of tokens and of requests: more than anybody has, and still counted through in a second."""
 DEFAULT_KV: Final = "f16"
 """What every runtime of the catalogue uses unless it is told otherwise: 16 bits a value."""
 
@@ -101,9 +103,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
+    if text.isascii() and text.isdigit() and len(text) <= len(str(MOST)) and 1 <= int(text) <= MOST:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to {MOST:,}")
 
 
 def _gib(text: str) -> float:

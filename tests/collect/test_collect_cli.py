@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from collect.oracle import (
     routes,
     sse,
 )
+from collect.scrub import of_this_process
 from roofbook.record import Run, read_runs, read_samples
 from roofbook.theory.shapes import Ceilings, Spread
 
@@ -324,6 +326,84 @@ def test_a_key_that_is_wrong_ends_at_the_first_request(collect: Collect, report:
     assert list((report / "data" / "measured").rglob("*.*")) == [report / "data" / "measured" / ".journal"]
 
 
+@pytest.mark.parametrize("body", ["<html>please log in</html>", '{"error": {"message": "out of credit"}}', ""])
+def test_an_answer_without_any_text_ends_at_the_first_request(body: str, collect: Collect, report: Path) -> None:
+    """200 and a page, an error or nothing: exit code 3 with what was said, instead of a run without one good row."""
+
+    def twist(request: Request, script: Script) -> Script:
+        return Script((Piece(0, body.encode()),)) if request.method == "POST" else script
+
+    with Oracle(openai(Model(FAST)), twist=twist) as oracle:
+        code, said = collect(plan_for("openai", oracle.url, BASELINE))
+        assert len(oracle.prompts) == 1
+    assert code == 3, said
+    assert ("please log in" in said, "out of credit" in said) == ("log" in body, "credit" in body)
+    assert list((report / "data" / "measured").rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize("key", ["zz9plain.alicepass!0042", "ab!12"])
+def test_the_plans_key_is_nowhere_whatever_its_variable_is_called(
+    key: str, collect: Collect, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that sends the key back in its stream, cut or not: neither the file nor the terminal has any of it."""
+    monkeypatch.setattr("collect.scrub._keys", set[str]())
+    monkeypatch.setenv("MY_LLM", key)
+    asked = itertools.count(1)
+
+    def twist(request: Request, script: Script) -> Script:
+        if request.method != "POST" or next(asked) <= 3:  # calibration and warm-up
+            return script
+        assert request.headers["authorization"] == f"Bearer {key}"
+        return Script((Piece(0, f"data: oops {'y' * 55} {key} tail\n\n".encode()),))
+
+    more = ", api_key_env: MY_LLM"
+    with Oracle(openai(Model(FAST)), twist=twist) as oracle:
+        text = "  - {kind: baseline, prompt_tokens: 64, output_tokens: 4}\n"
+        code, said = collect(plan_for("openai", oracle.url, text, more=more))
+    of_this_process.cache_clear()
+    assert code == 4, said
+    kept = str(only_run(report).rows.to_dict("records")) + str(only_run(report).facts)
+    assert "oops" in kept
+    assert key[:5] not in said + kept
+
+
+def test_of_a_models_path_only_its_name_is_kept(collect: Collect, report: Path) -> None:
+    """A server that wants a file's path as the model's name: its folders stand in no row, option or plan."""
+    path = "/mnt/alicedisk/ACME-client/qwen7b.gguf"
+    text = "  - {kind: baseline, prompt_tokens: 64, output_tokens: 4}\n"
+    with Oracle(openai(Model(FAST), name=path)) as oracle:
+        code, said = collect(plan_for("openai", oracle.url, text, more=f", model: {path}"))
+        assert {heard.request.json["model"] for heard in oracle.heard if heard.request.method == "POST"} == {path}
+    assert code == 0, said
+    run = only_run(report)
+    assert {json.loads(sent)["model"] for sent in run.rows["request_options"]} == {"qwen7b.gguf"}
+    assert set(run.rows["model"]) == set(run.rows["answered_model"]) == {"qwen7b.gguf"}
+    assert "alicedisk" not in str(run.rows.to_dict("records")) + str(run.facts)
+
+
+def test_a_connection_that_stays_open_costs_no_answer(collect: Collect, report: Path) -> None:
+    """B21: everything came, only the end of the body never does: ok rows, and what to know is said."""
+
+    def twist(request: Request, script: Script) -> Script:
+        return replace(script, ending="stall") if request.method == "POST" else script
+
+    text = "  - {kind: baseline, prompt_tokens: 64, output_tokens: 4, repeats: 1}\n"
+    with Oracle(openai(Model(FAST)), twist=twist) as oracle:
+        code, said = collect(plan_for("openai", oracle.url, text, run="{timeout_s: 0.4, anchor: null}"))
+    assert code == 0, said
+    rows = measured(only_run(report))
+    assert (rows["status"].tolist(), rows["e2e_ms"].isna().all()) == (["ok"], True)
+    assert "the answer was complete, but the connection was not closed" in said
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://ex ample/", "http://a:99999999", "ftp://a", "http://[zz]:1"])
+@pytest.mark.usefixtures("report")
+def test_what_is_no_address_is_said_so(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2 and one line, not a traceback."""
+    assert main(["inspect", url]) == 2
+    assert "is no address of a server" in capsys.readouterr().err
+
+
 def test_a_dry_run_sends_nothing(collect: Collect, report: Path) -> None:
     """It says how much would be sent."""
     code, said = collect(plan_for("ollama", "http://127.0.0.1:9", BASELINE), "--dry-run")
@@ -510,9 +590,11 @@ def test_no_server_and_no_engine_says_how_to_get_one(collect: Collect, monkeypat
     assert "pip install" in said
 
 
-def test_a_remote_server_leaves_the_machine_unknown_unless_it_is_named(report: Path, collect: Collect) -> None:
-    """A generic front does not say where it runs: the machine stays null, and the plan's author is told to name it."""
-
+def test_a_remote_server_leaves_the_machine_unknown_unless_it_is_named(
+    report: Path, collect: Collect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A front elsewhere: the machine stays null, and the plan's author is told to name it."""
+    monkeypatch.setattr(server, "is_here", lambda _: False)
     words = [Piece(float(n), f"data: w{n}\n\n".encode()) for n in range(3)]
     with Oracle(always(Script((*words, Piece(3, sse("[DONE]")))))) as oracle:
         text = plan_for("sse", f"{oracle.url}/chat", BASELINE, run="{repeats: 1, anchor: null}")

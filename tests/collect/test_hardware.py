@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collect import hardware as module
-from collect import host
+from collect import host, server
 from collect.__main__ import main
 from collect.host import Gpu, HostFacts
 from collect.oracle import Handler, Model, Oracle, Piece, Script, Speed, always, ollama, sse
+from collect.plan import read_plan
 from roofbook.facts import load_facts
 from roofbook.record import Run, read_runs
 from roofbook.theory.shapes import Ceilings, Spread
@@ -26,12 +27,14 @@ CATALOGUE = load_facts(ROOT / "data" / "facts")
 RATE = Spread(1e9, 1e9, 1e9, 1)
 FRONT = always(Script((*(Piece(float(n), f"data: w{n}\n\n".encode()) for n in range(3)), Piece(3, sse("[DONE]")))))
 
+is_here = server.is_here
+
 Measure = Callable[..., tuple[int, str, list[Run]]]
 
 
 @pytest.fixture
 def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Measure:
-    """Measure a server on this machine (Ollama), or one that may be anywhere (a front), with a plan's machine."""
+    """Measure a server on this machine (Ollama), or one elsewhere (a front), with a plan's machine."""
     (tmp_path / "mkdocs.yml").touch()
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "facts").symlink_to(ROOT / "data" / "facts")
@@ -39,6 +42,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     (tmp_path / "plans").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module.host, "this_host", lambda **_: HERE)
+    monkeypatch.setattr(server, "is_here", lambda _: False)  # a front is asked for nothing else: only its address tells
     monkeypatch.setattr(host, "measure_ceilings", lambda: Ceilings(RATE, RATE, "cpu", "here"))
 
     seen: set[str] = set()
@@ -153,3 +157,26 @@ def test_whatever_a_file_says_gives_a_machine_or_none(value: object) -> None:
         assert found.machine_id(CATALOGUE)
         json.dumps(found.as_json(), allow_nan=False)
         assert HostFacts.from_json(found.as_json()) is not None
+
+
+def test_a_front_on_this_machine_is_no_other_machine(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """api: sse on loopback: nobody is asked which machine it is, and the host columns are the server's."""
+    monkeypatch.setattr(server, "is_here", is_here)
+    code, said, (run,) = measure("this")
+    assert code == 0
+    assert "another machine" not in said
+    assert "Model: (unknown)" in said
+    assert set(run.rows["machine"]) == {"amd-epyc-2c-24gb"}
+    assert run.rows["host_is_server"].all()
+    assert not is_here("http://192.0.2.7:9/chat")
+
+
+@pytest.mark.parametrize("machine", ["nope", "mac-mini-m5-16tb"])
+def test_a_machine_that_no_catalogue_knows_is_said(machine: str) -> None:
+    """A slip in its name is seen before anything is sent; it can be measured all the same."""
+    plan = read_plan(f"plan: p\nmachine: {machine}\nexperiments: [{{kind: baseline, prompt_tokens: 64}}]\n", "p")
+    said = module.check_machine(plan, Path("p.yml"), CATALOGUE)
+    assert said is not None
+    assert f"The machine '{machine}' is not in the catalogue" in str(said)
+    for known in ("this", "mac-mini-m4-32gb", "nvidia-rtx-4090"):
+        assert module.check_machine(replace(plan, machine=known), Path("p.yml"), CATALOGUE) is None

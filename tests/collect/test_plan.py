@@ -1,5 +1,7 @@
 """A plan file becomes a plan, or every fault of it is named with its line and key."""
 
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,10 @@ def test_b55_yaml_surprises_are_named_with_their_line_and_key() -> None:
         ("server: {api: olama}", "server.api"),
         ("server: {url: localhost}", "server.url"),
         ("server: {url: 'http://user:word@host'}", "server.url"),
+        ("server: {url: 'http://ex ample/'}", "server.url"),
+        ('server: {url: "http://ho\\0st/"}', "server.url"),
+        ("server: {url: 'http://[::1'}", "server.url"),
+        ("server: {url: 'http://[zz]/'}", "server.url"),
         ("server: {api: embedded, url: 'http://127.0.0.1:1'}", "server.url"),
         ("server: {api: sse}", "server.url"),
         ("server: {model: 3.1}", "server.model"),
@@ -116,6 +122,35 @@ def test_each_wrong_value_is_one_fault_with_its_line_and_key(line: str, key: str
     (message,) = faults_of(SMALLEST + line + "\n")
     assert "line 4" in message
     assert f"'{key}" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "way_out"),
+    [
+        ("run: {timeout_s: .inf}", "is no number to measure by: write one in digits"),
+        ("run: {repeats: 100000000000000000000000000}", "has more digits than a number here can have"),
+        ("run: {repeats: 0x10}", "write 16,"),
+        ("run: {timeout_s: .5}", "write 0.5,"),
+    ],
+)
+def test_the_way_out_is_the_value_that_was_meant(line: str, way_out: str) -> None:
+    """What is written tells what is right; a number that nobody meant is not offered."""
+    (message,) = faults_of(SMALLEST + line + "\n")
+    assert way_out in message
+
+
+def test_aliases_that_make_a_plan_endless_are_refused_and_others_are_not() -> None:
+    """Seven lines that would be five million values: one fault, at once. An alias that spares writing is fine."""
+    rows = ["a: &a [x,x,x,x,x,x,x,x,x]"]
+    rows += [f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]" for old, new in pairwise("abcdefg")]
+    begun = time.monotonic()
+    (message,) = faults_of("\n".join(rows))
+    assert time.monotonic() - begun < 5
+    assert "aliases (*name) make this plan endless" in message
+    short = "  - {kind: baseline, prompt_tokens: &few [64, 128]}\n  - {kind: baseline, prompt_tokens: *few}\n"
+    assert [one.prompt_tokens for one in read_plan(f"plan: x\nexperiments:\n{short}", "p").experiments] == [
+        (64, 128), (64, 128),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
