@@ -140,12 +140,12 @@ def test_how_much_decode_slows_is_one(shipped: Path, lang: str) -> None:
 
 @pytest.mark.parametrize("lang", ["ko", "en"])
 def test_the_verdicts_add_up_to_the_checks(shipped: Path, lang: str) -> None:
-    """The headline's counts: the whole is the sum of its parts, and each verdict's rows stand below."""
+    """The headline's counts, those under other conditions too: the whole is their sum, and their rows stand below."""
     source = read(shipped, lang, "claims.html")
     answer = re.search(r'class="rb-answer"[^>]*>(.*?)</p>', source, re.DOTALL)
     assert answer
     told = [int(number) for number in numbers(plain(answer[1]).replace("5%", "").replace("5 %", ""))]
-    whole, parts = told[0], told[1:6]
+    whole, parts = told[0], told[1:7]
     tallies = [int(row[1]) for row in rows(source) if len(row) == 2 and row[1].isdigit()]
     assert whole == sum(parts) == sum(tallies)
     assert whole == len([row for row in rows(source) if len(row) == 5 and numbers(row[1])])  # no check is left out
