@@ -5,7 +5,7 @@ from typing import Final
 
 from collect.doubts import summary
 from collect.screen import aligned
-from collect.summary import PointSummary, Spread, failures, summarise
+from collect.summary import Figure, PointSummary, Spread, failures, summarise
 from roofbook.record import Row
 from roofbook.validity import Finding
 from roofbook.words import Words
@@ -14,9 +14,14 @@ LENGTH_TOLERANCE: Final = 0.02
 """Prompts within this share of the wanted length are as long as they should be."""
 
 
-def outcome(rows: Sequence[Row], experiments: Sequence[str], words: Words) -> Iterator[str]:
-    """Yield the points that were measured in the order of *experiments*, and beside which lengths and failures."""
-    points = summarise(rows, experiments)
+def outcome(
+    rows: Sequence[Row], experiments: Sequence[str], words: Words, found: Sequence[Finding] = ()
+) -> Iterator[str]:
+    """Yield the points that were measured in the order of *experiments*, and beside which lengths and failures.
+
+    What *found* doubts is left out of the figures that it spoils, and counted beside them.
+    """
+    points = summarise(rows, experiments, found)
     if points:
         yield ""
         yield from aligned([_headings(words), *(_cells(one, words) for one in points)])
@@ -49,12 +54,17 @@ def _headings(words: Words) -> list[str]:
 
 
 def _cells(one: PointSummary, words: Words) -> list[str]:
-    spreads = (one.ttft_ms, one.prefill_tok_per_s, one.tpot_ms)
-    return [one.experiment, one.point, str(one.n), *(_spread(spread, words) for spread in spreads)]
+    figures = (one.ttft_ms, one.prefill_tok_per_s, one.tpot_ms)
+    return [one.experiment, one.point, str(one.n), *(_figure(figure, words) for figure in figures)]
 
 
-def _spread(spread: Spread | None, words: Words) -> str:
-    if spread is None:
-        return "-"
+def _figure(figure: Figure, words: Words) -> str:
+    told = "-" if figure.spread is None else _spread(figure.spread, words)
+    if figure.n == figure.known:
+        return told
+    return words.say("%(figure)s, %(n)d of %(known)d", figure=told, n=figure.n, known=figure.known)
+
+
+def _spread(spread: Spread, words: Words) -> str:
     median, low, high = (words.significant(value) for value in (spread.median, spread.low, spread.high))
     return f"{median} ({low} - {high})"

@@ -15,6 +15,12 @@ WARM_LOAD_MS: Final = 150.0
 LOAD_FACTOR: Final = 5.0
 """Times the run's usual load: a slow host's warm load is slow each time, a real one stands out."""
 
+SMALL_LOAD_MS: Final = 110.0
+"""Just above every warm load that was published; between here and the next bound a load must also be felt."""
+
+LOAD_SHARE: Final = 0.2
+"""Of TTFT that such a load takes beyond the usual: a fifth of it is no longer the prompt's."""
+
 LOAD_ALWAYS_MS: Final = 1000.0
 """Nothing that only schedules takes a second: a load even where every row of the run has one."""
 
@@ -48,7 +54,9 @@ def loads(rows: list[Row]) -> Iterator[Finding]:
         usual = float(np.percentile(warm, 25)) if len(warm) > 1 else 0.0
         for position, row in enumerate(timed):
             load = row["server_load_ms"]
-            loaded = load > LOAD_ALWAYS_MS or (load > WARM_LOAD_MS and load > LOAD_FACTOR * usual)
+            felt = len(warm) > 1 and load - usual > LOAD_SHARE * (row.get("ttft_ms") or float("inf"))
+            enough = SMALL_LOAD_MS if felt else WARM_LOAD_MS
+            loaded = load > LOAD_ALWAYS_MS or (load > enough and load > LOAD_FACTOR * usual)
             if loaded and is_judged(row) and is_ok(row) and row.get("kind") != "cold_load":
                 kind = "cold_load" if position == 0 else "reload"
                 # The first prompt after a load pays for what the load left undone: memory to map, kernels to build.

@@ -4,13 +4,15 @@ import io
 
 import pytest
 
+from collect.outcome import outcome
 from collect.pace import Pace
 from collect.plan import RunSettings
 from collect.schedule import Cell, Unit
-from collect.summary import PointSummary, Spread, failures, prefill_tok_per_s, summarise, tpot_ms
+from collect.summary import Figure, PointSummary, Spread, failures, prefill_tok_per_s, summarise, tpot_ms
 from collect.tell import Tell
 from roofbook.errors import PlanError
 from roofbook.record import Row
+from roofbook.validity import findings
 from roofbook.words import Words
 
 
@@ -47,6 +49,7 @@ def test_prefill_speed_is_of_uncached_tokens_and_the_servers_clock_where_there_i
     assert prefill_tok_per_s(row(server_prefill_ms=50.0)) == 2000
     assert prefill_tok_per_s(row(server_prefill_ms=50.0, cached_tokens=40)) == 1200
     assert prefill_tok_per_s(row(prompt_tokens=None)) is None
+    assert prefill_tok_per_s(row(cached_tokens=300)) is None  # of 100: nobody computes -200 tokens
 
 
 def test_b13_a_point_without_tpot_rows_keeps_its_ttft() -> None:
@@ -56,8 +59,8 @@ def test_b13_a_point_without_tpot_rows_keeps_its_ttft() -> None:
         row(output_tokens=0, ttft_ms=None, last_token_ms=None),
     ]  # fmt: skip
     (point,) = summarise(rows, ["e"])
-    assert point.tpot_ms == Spread(21, 20, 22)
-    assert (point.n, point.ttft_ms) == (5, Spread(100, 100, 100))
+    assert point.tpot_ms == Figure(Spread(21, 20, 22), n=3, known=3)
+    assert (point.n, point.ttft_ms) == (5, Figure(Spread(100, 100, 100), n=4, known=4))
 
 
 def test_b08_only_good_rows_count_and_failures_are_told() -> None:
@@ -65,8 +68,27 @@ def test_b08_only_good_rows_count_and_failures_are_told() -> None:
     failed = row(status="http_503", ttft_ms=None, e2e_ms=12.0)
     rows = [row(), failed, row(status="interrupted"), row(phase="warmup", ttft_ms=9.0)]
     (point,) = summarise(rows, ["e"])
-    assert (point.n, point.failed, point.ttft_ms) == (1, 1, Spread(100, 100, 100))
+    assert (point.n, point.failed, point.ttft_ms) == (1, 1, Figure(Spread(100, 100, 100), n=1, known=1))
     assert failures(rows) == {"http_503": 1}
+
+
+def test_what_a_doubt_spoils_is_in_no_median_and_counted() -> None:
+    """Of three rows one read a cache (TTFT 10 ms where 100 and 104 are true): its TPOT stands, its TTFT does not."""
+    rows = [row(), row(order_index=1, ttft_ms=10.0, last_token_ms=60.0, e2e_ms=61.0, cached_tokens=90),
+            row(order_index=2, ttft_ms=104.0, last_token_ms=144.0, e2e_ms=145.0)]  # fmt: skip
+    found = findings(rows)
+    (point,) = summarise(rows, ["e"], found)
+    assert point.ttft_ms == Figure(Spread(102, 100, 104), n=2, known=3)
+    assert point.tpot_ms == Figure(Spread(20, 20, 25), n=3, known=3)
+    heading, told = list(outcome(rows, ["e"], Words("en"), found))[1:3]
+    assert told[heading.index("TTFT") :].startswith("102 (100 - 104), 2 of 3 ")
+    assert told.endswith("20.0 (20.0 - 25.0)")
+
+
+def test_a_figure_that_no_row_stands_for_has_no_median() -> None:
+    """Every prompt came from a cache: none of two is all that can be said."""
+    rows = [row(order_index=index, cached_tokens=90) for index in range(2)]
+    assert "-, 0 of 2" in list(outcome(rows, ["e"], Words("en"), findings(rows)))[2]
 
 
 def test_points_are_told_in_the_plans_order_and_by_length() -> None:
