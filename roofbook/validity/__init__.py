@@ -30,8 +30,8 @@ __all__ = [
 
 _ROW_RULES = (
     prompt.cached, prompt.truncated, counts.long_prompt, counts.impossible, clocks.implausible_prefill, stream.output,
-    counts.long_output, stream.answer, stream.buffering, arrivals.starts, stream.clock, clocks.contradicted,
-    server.partial_gpu, host.client, host.slept, host.swapping, host.throttled,
+    counts.long_output, counts.noted, stream.answer, stream.buffering, arrivals.starts, stream.clock,
+    clocks.contradicted, server.partial_gpu, host.client, host.slept, host.swapping, host.throttled,
 )  # fmt: skip
 _POINT_RULES = (
     prompt.cached_by_its_time, prompt.estimated, counts.other_model, whole.mixed_in_point, whole.outliers,
@@ -90,7 +90,9 @@ def _of_run(rows: list[Row], known: Known) -> list[Finding]:
     for experiment in _grouped(measured, "experiment"):
         for point in _grouped(experiment, "point"):
             found += whole.too_few(point, spoilt)
-    found += whole.drifted(anchors)
+    # A row that a cache or a late client spoilt shows no drift; what the machine itself did is what drifts.
+    apart = [finding for finding in found if finding.kind not in whole.DRIFT_CAUSES]
+    found += whole.drifted(anchors, {of: {index for _, index in spoilt_rows(apart, of)} for of in MEASURES})
     return found
 
 

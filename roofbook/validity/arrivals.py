@@ -31,8 +31,9 @@ HELD_FACTOR: Final = 2
 HELD_SHARE: Final = 0.05
 """Where only the start came in a burst the cause is known, and what it moves is no scatter: as for a late client."""
 
-TOKENS_A_STEP: Final = 16
-"""No guessing ahead gives so many tokens a step on the average: most of such an answer was never seen, or was held."""
+TOKENS_A_STEP: Final = 5.0
+"""Good guessing ahead gives three to four tokens a step on the average; of an answer with more a piece, tokens may have
+come before the first piece, unseen or held back."""
 
 UNSEEN_SHARE: Final = 0.2
 """Of the server's decode time. The first step and a last token without text are up to a tenth of 16 tokens each."""
@@ -63,6 +64,8 @@ class _Start:
     """Tokens of the first moment, at the stream's mean of tokens a piece."""
     token_ms: float
     """Time per token after it."""
+    unseen_ms: float
+    """How long those tokens may have taken that no piece is known of, one after the other before the first piece."""
     share: float
     """By which the time per token comes out too short, if the first moment held so many tokens."""
 
@@ -88,14 +91,11 @@ def _held(row: Row, times: Sequence[float]) -> Finding | None:
     # A client that was late reads several events at once: that is told as its own fault.
     if start is None or start.tokens < TOKENS_FOR_A_LUMP or (row.get("loop_lag_ms") or 0.0) >= start.late_ms / 2:
         return None
-    later = start.late_ms / row["ttft_ms"] if row["ttft_ms"] > 0 else 0.0
     held = start.pieces >= TOKENS_FOR_A_LUMP and start.pieces > HELD_FACTOR * start.later_pieces
     enough = HELD_SHARE if held else LUMP_SHARE
-    spoils: set[Measure] = set()
-    if start.share > enough or start.tokens > TOKENS_A_STEP:
-        spoils.add("tpot")
+    spoils: set[Measure] = {"tpot"} if start.share > enough else set()
     # Tokens that come in lumps throughout may have come alone at first: only a clear case speaks against TTFT.
-    if later > enough and (held or spoils):
+    if max(start.late_ms, start.unseen_ms) > enough * row["ttft_ms"] and (held or spoils):
         spoils.add("ttft")
     if not spoils:
         return None
@@ -117,8 +117,15 @@ def _start(row: Row, times: Sequence[float]) -> _Start | None:
     first = bursts[0] * tokens / len(times)
     if len(bursts) < 2 or tokens - first < 1:
         return None
+    few = tokens >= TOKENS_A_STEP * len(times)
+    gap_ms = (times[-1] - times[0]) / (len(bursts) - 1)
     return _Start(
-        bursts[0], max(bursts[1:]), first, (times[-1] - times[0]) / (tokens - first), (first - 1) / (tokens - 1)
+        pieces=bursts[0],
+        later_pieces=max(bursts[1:]),
+        tokens=first,
+        token_ms=(times[-1] - times[0]) / (tokens - first),
+        unseen_ms=(tokens - len(times)) * gap_ms if few else 0.0,
+        share=(first - 1) / (tokens - 1),
     )
 
 

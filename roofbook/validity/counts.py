@@ -58,6 +58,13 @@ def impossible(rows: list[Row]) -> Iterator[Finding]:
             yield of_row("more_pieces", row, ("tpot",), chunks=chunks, output_tokens=tokens)
 
 
+def noted(rows: list[Row]) -> Iterator[Finding]:
+    """Find finished rows with a note of what was left out of them: a count that cannot be, an end that never came."""
+    for row in rows:
+        if is_ok(row) and row.get("error"):
+            yield of_row("noted", row, note=row["error"])
+
+
 def long_prompt(rows: list[Row]) -> Iterator[Finding]:
     """Find prompts of which the server counts far more tokens than were sent."""
     for row in rows:

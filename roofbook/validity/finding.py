@@ -51,6 +51,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "mixed_conditions": ("field", "value", "usual"),
     "outlier": ("figure", "value", "usual", "rows"),
     "estimated_counts": ("estimated", "rows"),
+    "noted": ("note",),
     # of a point
     "other_model": ("model", "answered"),
     "unreliable": ("failed", "requests"),

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from roofbook.record import Row
 from roofbook.units import MS_PER_S
 from roofbook.validity.derived import beyond_service_ms, decode_tok_per_s, is_ok
-from roofbook.validity.finding import MEASURES, Finding, Value, of_point, of_row
+from roofbook.validity.finding import MEASURES, Finding, Measure, Value, of_point, of_row
 from roofbook.validity.server import LOAD_KINDS
 
 DRIFT_SHARE: Final = 0.05
@@ -57,6 +57,9 @@ POINT_CONDITIONS: Final = (*CONDITIONS, "concurrency", "rate_per_s", "request_op
 SHARE_DIGITS: Final = 2
 """Of a share on the GPU: a layer is a hundredth of a model or more, but for a few of the largest."""
 
+DRIFT_CAUSES: Final = ("throttled", "swapping")
+"""Doubts about a row that are reasons of a drift, and none to look away from it."""
+
 ANCHORED: Final = ("point", "model", "request_options")
 """What makes anchors repeats of one another."""
 
@@ -65,22 +68,24 @@ _NOT_SENT: Final = ("refused", "interrupted")
 _Figure = Callable[[Row], float | None]
 
 
-def drifted(anchors: list[Row]) -> Iterator[Finding]:
+def drifted(anchors: list[Row], spoilt: Mapping[Measure, Collection[object]]) -> Iterator[Finding]:
     """Find a run whose anchor (one fixed point, repeated through the run) changed from its first third to its last.
 
-    A plan of several models or options has an anchor with each: they are no repeats of one another.
+    *spoilt* holds the ``order_index`` of those that stand for nothing, by measure. A plan of several models or options
+    has an anchor with each: they are no repeats of one another.
     """
     alike: dict[tuple[Value, ...], list[Row]] = {}
     for row in anchors:
         if is_ok(row):
             alike.setdefault(tuple(row.get(name) for name in ANCHORED), []).append(row)
     for done in alike.values():
-        yield from _drifted(done)
+        yield from _drifted(done, spoilt)
 
 
-def _drifted(done: list[Row]) -> Iterator[Finding]:
+def _drifted(done: list[Row], spoilt: Mapping[Measure, Collection[object]]) -> Iterator[Finding]:
     for name, figure in _FIGURES.items():
-        values = [value for row in done if (value := figure(row)) is not None and value > 0]
+        stand = [row for row in done if row.get("order_index") not in spoilt[_MEASURED_BY[name]]]
+        values = [value for row in stand if (value := figure(row)) is not None and value > 0]
         third = max(1, len(values) // 3)
         if len(values) < 2:
             continue
@@ -223,6 +228,12 @@ def _ttft_ms(row: Row) -> float | None:
 def _prefill_ms(row: Row) -> float | None:
     return row.get("server_prefill_ms")
 
+
+_MEASURED_BY: Final[Mapping[str, Measure]] = {
+    "decode_tok_per_s": "tpot",
+    "prefill_ms": "prefill",
+    "ttft_ms": "ttft",
+}
 
 _FIGURES: Final[dict[str, _Figure]] = {
     "decode_tok_per_s": decode_tok_per_s,

@@ -48,6 +48,7 @@ NAMES: Final[Mapping[str, str]] = {
     "mixed_conditions": mark("other conditions"),
     "outlier": mark("outlier"),
     "estimated_counts": mark("estimated counts"),
+    "noted": mark("note"),
     "other_model": mark("another model"),
     "unreliable": mark("many failures"),
     "few_warmups": mark("too few warm-ups"),
@@ -152,6 +153,7 @@ SENTENCES: Final[Mapping[str, str]] = {
         "around %(usual)s."
     ),
     "estimated_counts": mark("Token counts of %(estimated)s of %(rows)s rows are estimates, not the server's."),
+    "noted": mark("The answer was kept with a note: %(note)s."),
     "other_model": mark("The plan asked for the model %(model)s, and the answer names %(answered)s."),
     "unreliable": mark("%(failed)s of %(requests)s requests failed, so what is left may be the lucky ones."),
     "few_warmups": mark(
@@ -281,6 +283,7 @@ WAYS_OUT: Final[Mapping[str, str]] = {
     "estimated_counts": mark(
         "Measure by an API that counts (ollama, llamacpp), or ask the server's authors for counts."
     ),
+    "noted": mark("Look at the answer that the server sends (curl -N): what the note names is not in the row."),
     "other_model": mark(
         "See what the server does with a name that it does not know; name in the plan the model that it lists."
     ),

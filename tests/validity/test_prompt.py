@@ -115,3 +115,23 @@ def test_a_point_that_is_all_estimates_is_told_once(row: MakeRow, judge: Judge) 
     assert [(finding.kind, finding.order_index, finding.point, finding.doubtful) for finding in found] == [
         ("estimated_counts", None, "p", False)
     ]
+
+
+@pytest.mark.parametrize(
+    ("counted", "wanted", "more", "cut"),
+    [
+        (850, 1024, {"template_tokens": 9}, True),  # a server that reads at most 850
+        (1900, 2048, {"template_tokens": 0}, True),  # 7 %
+        (972, 1024, {"template_tokens": 9}, True),  # just under 95 %
+        (973, 1024, {"template_tokens": 9}, False),
+        (57, 64, {"template_tokens": 9}, False),  # seven tokens are no cut
+        (850, 1024, {}, False),  # not calibrated: a tokenizer may count so
+        (850, 1024, {"template_tokens": 9, "imported_from": "guidellm"}, False),
+    ],
+)
+def test_a_calibrated_prompt_meets_its_length(
+    row: MakeRow, judge: Judge, counted: int, wanted: int, more: Row, cut: bool
+) -> None:
+    """Where the collector counted with the server first, five per cent less is a cut."""
+    odd = row(prompt_tokens=counted, prompt_tokens_wanted=wanted, **more)
+    assert bool(judge([odd], "truncated")) is cut

@@ -201,3 +201,14 @@ def test_clean_keeps_a_row_for_what_it_is_good_for(row: MakeRow, tmp_path: Path)
     assert list(clean(frame, found)) == [False, False, True, False]
     assert list(clean(frame, found, "tpot")) == [False, True, True, False]
     assert isinstance(clean(frame, found), pd.Series)
+
+
+def test_a_spoilt_anchor_shows_no_drift(row: MakeRow, judge: Judge) -> None:
+    """A cached anchor at 36 ms before others at 240 is no change of the run; heat that slows the last one is."""
+    cached: Row = {"cached_tokens": 500, "ttft_ms": 36.0, "server_prefill_ms": 30.0}
+    steady: Row = {"ttft_ms": 240.0, "server_prefill_ms": 200.0}
+    rows = [row(i, phase="anchor", point="a", **(steady if i else cached)) for i in range(4)]
+    assert judge(rows, "drifted") == []
+    hot: Row = {"ttft_ms": 300.0, "server_prefill_ms": 260.0, "host_is_server": True, "thermal_level": "serious"}
+    rows = [row(i, phase="anchor", point="a", **(hot if i == 2 else steady)) for i in range(3)]
+    assert {finding.values["figure"] for finding in judge(rows, "drifted")} == {"ttft_ms", "prefill_ms"}
