@@ -106,6 +106,22 @@ def decode_over_context(
     return tuple(told)
 
 
+def printed_excess(rows: Sequence[Row]) -> float | None:
+    """Return by what share decode rates of *rows* may be too high that stand as a server or a publication printed them.
+
+    Servers count the first token and do not time it: n / (n - 1) too high, for the fewest tokens that were asked for;
+    it can be taken back only where it is known how many were written. None where no rate stands as printed, or nobody
+    knows how many tokens were asked for.
+    """
+    asked = [
+        row.get("output_tokens_wanted")
+        for row in rows
+        if row.get("server_decode_tok_per_s") and row.get("output_tokens") is None and row.get("status") == "ok"
+    ]
+    known = [int(count) for count in asked if count is not None and count > 1]
+    return 1 / (min(known) - 1) if known and len(known) == len(asked) else None
+
+
 def decode_test(rows: Sequence[Row]) -> DecodeTest | None:
     """Test whether decode slows between the ends of an experiment, by its single trusted *rows*.
 

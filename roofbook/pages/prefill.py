@@ -6,13 +6,13 @@ from typing import Any, Final, cast
 import pandas as pd
 
 from roofbook.analysis.coefficients import beyond, repeats_scatter, wider_curve
-from roofbook.analysis.context import decode_over_context, decode_test, window_control
+from roofbook.analysis.context import decode_over_context, decode_test, printed_excess, window_control
 from roofbook.analysis.prefill import prefill_curve
 from roofbook.analysis.subjects import UNSEEN_KINDS
 from roofbook.charts.beyond import beyond_figure
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.prefill import measured_growth, prefill_figure, time_text
-from roofbook.pages import prefill_context, prefill_law, prefill_tables
+from roofbook.pages import prefill_context, prefill_law, prefill_sensitivity, prefill_tables
 from roofbook.pages.doubts import by_kind
 from roofbook.pages.row_table import SHOWN_ROWS, in_order, key, row_table
 from roofbook.pages.sentence import Sentence
@@ -56,11 +56,14 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "predicted": prefill_tables.predicted(curve, words),
         "coefficients": prefill_law.coefficients(study, words),
         "excess": prefill_law.excess(study, words),
+        "unread": prefill_sensitivity.unread(study, words),
+        "without_odd": prefill_sensitivity.without_odd_rows(study, words),
         "candidates": prefill_law.candidates(curve, words),
         "wider": prefill_law.wider(curve, wider_curve(subject, view.found), words),
         "weighting": prefill_law.weighting(repeats_scatter(_measured(study)), words),
         "window": prefill_context.window(window_control(study.rows), curve, words),
         "decode": _decode(study, words),
+        "as_printed": prefill_context.as_printed(printed_excess(_curve_rows(study)), words),
         "row_table": row_table(rows[:SHOWN_ROWS], found, words, _ROW_COLUMNS),
         "rows_hidden": max(0, len(rows) - SHOWN_ROWS),
         "failed": sum(row.get("status") != "ok" for row in rows),
@@ -162,7 +165,8 @@ def _caveats(study: Study, found: list[Finding], words: Words) -> list[str]:
         told.append(
             words.say_n(
                 "The length is a published median; the single runs behind it are not known.",
-                "Of each length one median is published: the intervals here tell how far %(n)d lengths lie from the law.",
+                "Of each length one median is published: the intervals here tell how far %(n)d lengths lie from the "
+                "law.",
                 len(curve.lengths),
             )
         )

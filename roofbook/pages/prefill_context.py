@@ -5,7 +5,7 @@ from typing import Any, Final
 from roofbook.analysis.context import DecodeAt, DecodeTest, WindowControl
 from roofbook.analysis.differences import Difference
 from roofbook.analysis.prefill import Curve
-from roofbook.pages.concepts.grid import grid
+from roofbook.pages.concepts.grid import grid, percent
 from roofbook.pages.prefill_tables import signed
 from roofbook.pages.row_table import noted
 from roofbook.pages.sentence import Sentence
@@ -66,6 +66,17 @@ def _twice(control: WindowControl, curve: Curve, words: Words) -> str | None:
                     tokens=words.number(length.tokens),
                 )
     return None
+
+
+def as_printed(excess: float | None, words: Words) -> str | None:
+    """Return by how much printed decode rates may be too high; None where none stands as printed."""
+    if excess is None:
+        return None
+    return words.say(
+        "Decode rates without a known number of output tokens stand as printed: the server counts the first token and "
+        "does not time it, so they may be up to %(more)s high.",
+        more=percent(excess, words),
+    )
 
 
 def decode(rates: tuple[DecodeAt, ...], tested: DecodeTest | None, words: Words) -> dict[str, Any] | None:

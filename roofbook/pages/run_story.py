@@ -128,11 +128,18 @@ def _experiment(name: str, rows: list[Row], words: Words) -> tuple[str | None, .
         name if list(kinds) in ([], [name.replace("-", "_")]) else noted(name, ", ".join(kinds)),
         words.number(len({row.get("point") for row in measured})),
         _from_to([row.get("prompt_tokens") or row.get("prompt_tokens_wanted") for row in measured], words),
-        _from_to([row.get("output_tokens") or row.get("output_tokens_wanted") for row in measured], words),
+        _output_tokens(measured, words),
         words.number(len(measured)),
         words.number(len(rows) - len(measured)),
         words.number(sum(row.get("status") != "ok" for row in measured)),
     )
+
+
+def _output_tokens(rows: list[Row], words: Words) -> str | None:
+    """Return how many tokens were written; where that is not known, how many were asked for."""
+    written = _from_to([row.get("output_tokens") for row in rows], words)
+    asked = _from_to([row.get("output_tokens_wanted") for row in rows], words)
+    return written if written is not None or asked is None else words.say("%(tokens)s (asked for)", tokens=asked)
 
 
 def _from_to(values: list[Any], words: Words) -> str | None:

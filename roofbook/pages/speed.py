@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from roofbook.analysis.ceilings import DECODE_LIMIT, MEASURED_LIMIT, PREFILL_LIMIT, Reached, share_of
+from roofbook.analysis.context import printed_excess
 from roofbook.analysis.intervals import REQUESTS_FOR_P99
 from roofbook.analysis.latency import Point
 from roofbook.analysis.quantities.quantity import Quantity, of_range, of_summary, turned
@@ -14,6 +15,7 @@ from roofbook.charts.traps import traps_figure
 from roofbook.pages import speed_levels, speed_tables
 from roofbook.pages.concepts.grid import percent
 from roofbook.pages.doubts import by_kind
+from roofbook.pages.prefill_context import as_printed
 from roofbook.pages.row_table import SHOWN_ROWS, in_order, row_table
 from roofbook.pages.sentence import Sentence
 from roofbook.pages.study import Study
@@ -66,6 +68,7 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "drawn": _figures(study, words, figures),
         "verdicts": speed_tables.verdicts(study, words),
         "points": speed_tables.medians(study, words),
+        "as_printed": as_printed(printed_excess(measured), words),
         "levels": speed_levels.levels(study, words),
         "tails": speed_tables.tails(study, words),
         "traps": speed_tables.fallen(fell, words),

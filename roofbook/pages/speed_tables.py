@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from roofbook.analysis.ceilings import Reached
+from roofbook.analysis.ceilings import PointCeilings, Reached
 from roofbook.analysis.intervals import Summary
 from roofbook.analysis.latency import Point
 from roofbook.analysis.quantities.quantity import Quantity, of_range, of_summary
+from roofbook.analysis.reference import LONG_PROMPT_TOKENS
 from roofbook.analysis.standing import doubtful
 from roofbook.analysis.traps import Trap
 from roofbook.charts.prefill import SECONDS_FROM_MS, time_text
@@ -250,12 +251,21 @@ def shares_by_point(study: Study, words: Words) -> Grid | None:
             one.point.experiment or words.say("unknown"),
             None if one.point.prompt_tokens is None else words.number(one.point.prompt_tokens),
             *_shares(one.decode, GB, 3, words),
-            *_shares(one.prefill, TFLOP, 2, words),
+            *_prefill_shares(one, words),
         )
         for one in study.held
         if one.decode is not None or one.prefill is not None
     ]
     return grid(heads, rows) if rows else None
+
+
+def _prefill_shares(one: PointCeilings, words: Words) -> tuple[str | None, str | None, str | None]:
+    """Return the same of reading; a short prompt's is an upper bound where it passes what was measured without one."""
+    rate, measured, datasheet = _shares(one.prefill, TFLOP, 2, words)
+    above = one.prefill is not None and one.prefill.measured_share is not None and one.prefill.measured_share.high > 1
+    if measured is not None and above and (one.point.prompt_tokens or 0) < LONG_PROMPT_TOKENS:
+        measured = noted(measured, words.say("at most: a shared template may not have been read"))
+    return rate, measured, datasheet
 
 
 def _shares(

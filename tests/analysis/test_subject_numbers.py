@@ -18,7 +18,7 @@ from roofbook.analysis.coefficients import (
     repeats_scatter,
     wider_curve,
 )
-from roofbook.analysis.context import decode_over_context, decode_test, window_control
+from roofbook.analysis.context import decode_over_context, decode_test, printed_excess, window_control
 from roofbook.analysis.equipment import equipment_of
 from roofbook.analysis.latency import latency_points
 from roofbook.analysis.prefill import prefill_curve
@@ -342,3 +342,12 @@ def test_readings_mark_what_cannot_be(frame: Frame, qwen: Model, m4: Machine) ->
         (3473, 823.2, True), (3505, 2.7, False),
     ]  # fmt: skip
     assert readings(rows, found, None) == []
+
+
+def test_printed_rates_may_be_high_by_the_token_that_was_not_timed() -> None:
+    """32 tokens in the time of 31: 1 / 31 = 3.2 %; with the count known it was taken back; unasked it is unknown."""
+    printed: Row = {"status": "ok", "server_decode_tok_per_s": 19.3, "output_tokens_wanted": 32}
+
+    assert printed_excess([printed]) == pytest.approx(1 / 31)
+    assert printed_excess([printed | {"output_tokens": 30}]) is None
+    assert printed_excess([printed, printed | {"output_tokens_wanted": None}]) is None
