@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Final, NoReturn
 
 from collect import host, server
@@ -111,13 +112,21 @@ def _json(value: object) -> str:
 
 
 def process() -> NoReturn:
-    """Run as a process: once it has ended, one more Ctrl-C does not change how."""
+    """Run as a process, which one Ctrl-C stops; more of them do not change how it ends."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _stop_once)
     try:
         code = main()
     except KeyboardInterrupt:
         code = EXIT_STOPPED
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
+
+
+def _stop_once(number: int, frame: FrameType | None) -> None:
+    del frame
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ _EXIT_BY_SIGNAL: Final = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP
 
 
 class StopSignals:
-    """While open (a context manager), a signal only asks to stop; another one changes nothing, so no writing is cut.
+    """While open (a context manager), a signal only asks to stop; another one changes nothing, so no writing is cut,
+    up to the end of the process.
 
     A signal that is ignored from the start stays so: under nohup a run goes on when its terminal is closed.
     """
@@ -41,7 +42,8 @@ class StopSignals:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, before in self._before.items():
-            signal.signal(number, before)
+            # Who was asked to stop is at its end: one more signal must not cut what is left to close.
+            signal.signal(number, before if self.first is None else signal.SIG_IGN)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame

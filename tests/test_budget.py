@@ -277,7 +277,15 @@ def test_a_wrong_call_is_said_in_the_language_asked_for(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    "wrong", [("--users", "0"), ("--context", "4k"), ("--reserve", "-1"), ("--reserve", "nan"), ("--macos", "14")]
+    "wrong",
+    [
+        ("--users", "0"),
+        ("--context", "4k"),
+        ("--context", "10000000000"),
+        ("--reserve", "-1"),
+        ("--reserve", "nan"),
+        ("--macos", "14"),
+    ],
 )
 def test_an_option_that_is_no_such_number(capsys: pytest.CaptureFixture[str], wrong: tuple[str, str]) -> None:
     """argparse names the option and ends with 2."""

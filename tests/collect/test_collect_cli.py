@@ -427,13 +427,12 @@ def subprocess_environment() -> dict[str, str]:
 
 # The collector in a process of its own, without the seconds that measuring the machine takes.
 COLLECT = """
-import sys
 from collect import engine, host, server
-from collect.__main__ import main
+from collect.__main__ import process
 from roofbook.theory.shapes import Ceilings, Spread
 rate = Spread(1e9, 1e9, 1e9, 1)
 host.measure_ceilings = lambda: Ceilings(rate, rate, "cpu", "a test")
-sys.exit(main(sys.argv[1:]))
+process()
 """
 
 
@@ -516,6 +515,21 @@ def test_a_stopped_run_loses_nothing_and_is_taken_up(report: Path, number: signa
     assert set(rows["status"]) <= {"ok", "interrupted"}
     assert list(run.rows["order_index"]) == list(range(len(run.rows)))
     assert not journal.exists()
+
+
+def test_more_than_one_ctrl_c_changes_nothing(report: Path) -> None:
+    """Somebody who is impatient, up to the end of the process: exit code 130, the way on, and no traceback."""
+    with Oracle(holding(6)) as oracle:
+        (report / "p.yml").write_text(plan_for("llamacpp", oracle.url, TWELVE))
+        process = start(report)
+        wait_for(lambda: asked(oracle) == 6)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert "--resume" in said
+    assert "Traceback" not in said
 
 
 def test_a_run_is_not_taken_up_with_another_plan(report: Path, collect: Collect) -> None:
