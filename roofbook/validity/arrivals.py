@@ -81,7 +81,9 @@ def starts(rows: list[Row]) -> Iterator[Finding]:
         times = row.get("chunk_times_ms")
         if not is_ok(row) or row.get("ttft_ms") is None or all_at_once(row) or in_bursts(row):
             continue
-        found = _unseen(row) or (None if times is None else _held(row, times) or _apart(row, times))
+        found = _unseen(row)
+        if found is None and times is not None and len(times) > 1:
+            found = _held(row, times) or _apart(row, times)
         if found is not None:
             yield found
 

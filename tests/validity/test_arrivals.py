@@ -188,3 +188,9 @@ def test_a_pause_after_the_first_token_has_many_reasons(
 ) -> None:
     """Shorter than TTFT, or shared, or the client's."""
     assert told(judge, stream(row, first_ms, gaps, **more)) == []
+
+
+@pytest.mark.parametrize("times", [[], [200.0]])
+def test_a_stream_of_no_piece_or_one_has_no_start(row: MakeRow, judge: Judge, times: list[float]) -> None:
+    """Nothing can be said of it, and nothing breaks."""
+    assert told(judge, stream(row, 200.0, [12.0] * 15, chunk_times_ms=times)) == []
