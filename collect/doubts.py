@@ -13,7 +13,16 @@ from roofbook.words import Words
 from roofbook.words.doubts import name_of, sentence, way_out
 
 OF_THE_WHOLE: Final = frozenset(
-    {"cached_prefix_implied", "estimated_counts", "mixed_conditions", "outlier", "unreliable", "too_few", "drifted"}
+    {
+        "cached_prefix_implied",
+        "estimated_counts",
+        "prompt_not_counted",
+        "mixed_conditions",
+        "outlier",
+        "unreliable",
+        "too_few",
+        "drifted",
+    }  # fmt: skip
 )
 """Kinds that more rows may take back or bring about: not told before the point, or the run, is complete."""
 
