@@ -34,7 +34,7 @@ class Tell:
         self._left: Sequence[Unit] = ()
         self._last_plain_s = float("-inf")
         self._refused: set[tuple[str | None, str]] = set()
-        self._noted: set[str | None] = set()
+        self._noted = False
         self._doubts: Doubts | None = None
 
     def line(self, text: str = "") -> None:
@@ -188,9 +188,8 @@ class Tell:
         """Learn from a finished request; say it where it failed."""
         self._pace.note(row, cell)
         self._left = left
-        noted = row["status"] == "ok" and row["error"] is not None and cell.experiment not in self._noted
-        if noted:  # it may be so in every answer: once in an experiment
-            self._noted.add(cell.experiment)
+        noted = row["status"] == "ok" and row["error"] is not None and not self._noted
+        self._noted = self._noted or noted  # it may be so in every answer: the first is told at once
         if noted or row["status"] not in ("ok", "interrupted"):
             self.line(
                 self.words.say(
