@@ -12,7 +12,7 @@ from roofbook.analysis.subjects import UNSEEN_KINDS
 from roofbook.charts.beyond import beyond_figure
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.prefill import measured_growth, prefill_figure, time_text
-from roofbook.pages import prefill_context, prefill_law, prefill_sensitivity, prefill_tables
+from roofbook.pages import prefill_choice, prefill_context, prefill_law, prefill_sensitivity, prefill_tables
 from roofbook.pages.doubts import by_kind
 from roofbook.pages.row_table import SHOWN_ROWS, in_order, key, row_table
 from roofbook.pages.sentence import Sentence
@@ -43,7 +43,7 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "longest": curve.longest,
         "longest_time": time_text(words, curve.longest.prefill_ms) if curve.longest else None,
         "formula": prefill_law.formula(curve, words),
-        "rejected": prefill_law.rejected(curve, words),
+        "rejected": prefill_choice.rejected(curve, words),
         "repeated": any(one.lack_of_fit for one in curve.candidates),
         "growth": prefill_law.growth(curve, words),
         "drawn": figures_of(study, words, figures),
@@ -58,8 +58,8 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "excess": prefill_law.excess(study, words),
         "unread": prefill_sensitivity.unread(study, words),
         "without_odd": prefill_sensitivity.without_odd_rows(study, words),
-        "candidates": prefill_law.candidates(curve, words),
-        "wider": prefill_law.wider(curve, wider_curve(subject, view.found), words),
+        "candidates": prefill_choice.candidates(curve, words),
+        "wider": prefill_choice.wider(curve, wider_curve(subject, view.found), words),
         "weighting": prefill_law.weighting(repeats_scatter(_measured(study)), words),
         "window": prefill_context.window(window_control(study.rows), curve, words),
         "decode": _decode(study, words),

@@ -12,7 +12,7 @@ from roofbook.analysis.traps import readings, traps
 from roofbook.charts.cache import Drawn, FigureCache
 from roofbook.charts.roofline import roofline_figure
 from roofbook.charts.traps import traps_figure
-from roofbook.pages import speed_levels, speed_tables
+from roofbook.pages import speed_levels, speed_reach, speed_tables
 from roofbook.pages.concepts.grid import percent
 from roofbook.pages.doubts import by_kind
 from roofbook.pages.prefill_context import as_printed
@@ -66,20 +66,20 @@ def context(view: SubjectView, words: Words, figures: FigureCache) -> dict[str, 
         "answer": headline(study, words),
         "caveats": _caveats(study, words),
         "drawn": _figures(study, words, figures),
-        "verdicts": speed_tables.verdicts(study, words),
+        "verdicts": speed_reach.verdicts(study, words),
         "points": speed_tables.medians(study, words),
         "as_printed": as_printed(printed_excess(measured), words),
         "levels": speed_levels.levels(study, words),
         "tails": speed_tables.tails(study, words),
         "traps": speed_tables.fallen(fell, words),
-        "ceilings": speed_tables.shares_by_point(study, words),
-        "inputs": speed_tables.inputs(study, words),
+        "ceilings": speed_reach.shares_by_point(study, words),
+        "inputs": speed_reach.inputs(study, words),
         "row_table": row_table(measured[:SHOWN_ROWS], of_rows, words, _ROW_COLUMNS),
         "rows_hidden": max(0, len(measured) - SHOWN_ROWS),
         "doubts": by_kind([finding for finding in of_rows if finding.doubtful], words),
         "notes": by_kind([finding for finding in of_rows if not finding.doubtful], words),
         "medians_only": bool(study.points) and all(point.ttft.interval is None for point in study.points),
-        "fastest": speed_tables.fastest(study, words),
+        "fastest": speed_reach.fastest(study, words),
         "cores_used": study.cores_used,
         "peak_by_others": peak_by_others(study),
         "requests_for_p99": REQUESTS_FOR_P99,
