@@ -22,7 +22,7 @@ OF_THE_WHOLE: Final = frozenset(
         "unreliable",
         "too_few",
         "drifted",
-    }  # fmt: skip
+    }
 )
 """Kinds that more rows may take back or bring about: not told before the point, or the run, is complete."""
 

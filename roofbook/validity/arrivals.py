@@ -90,8 +90,10 @@ def starts(rows: list[Row]) -> Iterator[Finding]:
 
 def _held(row: Row, times: Sequence[float]) -> Finding | None:
     start = _start(row, times)
-    # A client that was late reads several events at once: that is told as its own fault.
-    if start is None or start.tokens < TOKENS_FOR_A_LUMP or (row.get("loop_lag_ms") or 0.0) >= start.late_ms / 2:
+    if start is None or start.tokens < TOKENS_FOR_A_LUMP:
+        return None
+    # A client that was late reads several events at once, and that is told as its own fault; it joins none into one.
+    if start.pieces > 1 and (row.get("loop_lag_ms") or 0.0) >= start.late_ms / 2:
         return None
     held = start.pieces >= TOKENS_FOR_A_LUMP and start.pieces > HELD_FACTOR * start.later_pieces
     enough = HELD_SHARE if held else LUMP_SHARE

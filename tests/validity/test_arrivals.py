@@ -91,6 +91,12 @@ def test_lumps_weigh_on_a_short_answer(
     assert told(judge, stream(row, first_ms, gaps, output_tokens=tokens)) == [("lumped_start", spoilt)]
 
 
+def test_a_late_client_joins_no_tokens_into_one_piece(row: MakeRow, judge: Judge) -> None:
+    """Four tokens a piece are the server's doing, however late the client was."""
+    found = told(judge, stream(row, 99.0, [48.0] * 3, output_tokens=16, loop_lag_ms=40.0))
+    assert found == [("lumped_start", {"ttft", "tpot"})]
+
+
 def test_lumps_say_how_many_and_how_much(row: MakeRow, judge: Judge) -> None:
     """16 tokens in 4 pieces: about 4 with the first, 3 of 15 gaps."""
     (found,) = judge([stream(row, 99.0, [48.0] * 3, output_tokens=16)])
@@ -105,7 +111,7 @@ def test_lumps_say_how_many_and_how_much(row: MakeRow, judge: Judge) -> None:
         ([24.0] * 7, 16, {}),  # and one script of only such: 1 of 15 gaps
         ([48.0] * 31, 128, {}),  # four tokens a piece, over a long answer
         ([48.0] * 3, 16, {"output_token_source": "estimate"}),  # nobody counted: told as an estimate
-        ([48.0] * 3, 16, {"loop_lag_ms": 40.0}),  # a late client reads several events at once
+        ([0.0, 0.0, 0.0, *[12.0] * 12], 16, {"loop_lag_ms": 40.0}),  # a late client reads several events at once
         ([0.0, 20.0, 0.0], 4, {}),  # two tokens a step
         ([1.0] * 99, 100, {}),  # a thousand a second, one by one
     ],
