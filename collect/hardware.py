@@ -1,6 +1,5 @@
 """Whose hardware is measured: this machine, the one that a plan names, or one that described itself in a file."""
 
-import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from collect.scrub import of_this_process
 from roofbook.errors import ReaderError, UsageError
 from roofbook.facts import Facts
 from roofbook.places import Places
+from roofbook.readers.json_file import read_json_file
 from roofbook.validity.known import processor_ceilings
 
 FILE_ENDING: Final = ".json"
@@ -81,12 +81,7 @@ def read_host(plan_path: Path, plan: Plan) -> ReadHost:
     Raises ReaderError where that file cannot be read or describes no machine.
     """
     path = plan_path.parent / plan.machine
-    try:
-        value: object = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise ReaderError("Cannot read %(file)s: %(problem)s", file=path.name, problem=problem.strerror) from problem
-    except (ValueError, RecursionError) as problem:
-        raise ReaderError("%(file)s is not JSON: %(problem)s", file=path.name, problem=problem) from problem
+    value = read_json_file(path)
     clean: object = of_this_process().json(value)
     facts = HostFacts.from_json(clean)
     if facts is None:

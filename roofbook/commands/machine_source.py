@@ -1,6 +1,5 @@
 """What --machine means on the command line: an id of the catalogue, or a file with what `collect facts` printed."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from typing import Any, Final, cast
 
 from roofbook.errors import ReaderError, UsageError
 from roofbook.facts import Facts, MachineFact, Provenance
+from roofbook.readers.json_file import read_json_file
 from roofbook.theory.shapes import Machine
 from roofbook.validity.known import processor_ceilings
 
@@ -55,12 +55,7 @@ def find_machine(given: str, facts: Facts) -> FoundMachine:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        read: object = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise ReaderError("Cannot read %(file)s: %(problem)s", file=path.name, problem=problem.strerror) from problem
-    except (ValueError, RecursionError) as problem:
-        raise ReaderError("%(file)s is not JSON: %(problem)s", file=path.name, problem=problem) from problem
+    read = read_json_file(path)
     return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -117,34 +117,14 @@ class Study:
     @cached_property
     def writing_span(self) -> Range | None:
         """From the lowest to the highest share of the decode roof over all trusted points that are no outliers."""
-        spoken = self.writing_reached
-        if spoken is None or spoken.basis is None:
-            return None
-        shares = [
-            share
-            for one in self.held
-            if one.decode is not None
-            and not doubtful(one.point)
-            and one.point.point not in self.odd_decodes
-            and (share := share_of(one.decode, spoken.basis)) is not None
-        ]
-        return Range(min(one.low for one in shares), max(one.high for one in shares)) if shares else None
+        usual = (one for one in self.held if one.point.point not in self.odd_decodes)
+        return _span(self.writing_reached, (one.decode for one in usual if not doubtful(one.point)))
 
     @cached_property
     def reading_span(self) -> Range | None:
         """The same of reading, over prompts long enough to be bound by arithmetic."""
-        spoken = self.reading_reached
-        if spoken is None or spoken.basis is None:
-            return None
-        shares = [
-            share
-            for one in self.held
-            if one.prefill is not None
-            and not doubtful(one.point)
-            and (one.point.prompt_tokens or 0) >= LONG_PROMPT_TOKENS
-            and (share := share_of(one.prefill, spoken.basis)) is not None
-        ]
-        return Range(min(one.low for one in shares), max(one.high for one in shares)) if shares else None
+        long = (one for one in self.held if (one.point.prompt_tokens or 0) >= LONG_PROMPT_TOKENS)
+        return _span(self.reading_reached, (one.prefill for one in long if not doubtful(one.point)))
 
     @property
     def writing_falls(self) -> bool:
@@ -288,6 +268,14 @@ class Study:
     def ends(self) -> tuple[Point | None, Point | None]:
         """The points of single requests with the shortest and the longest prompt, those of a baseline first."""
         return ends_of(self.points)
+
+
+def _span(spoken: Reached | None, reached: Iterable[Reached | None]) -> Range | None:
+    """Return from the lowest to the highest share of the roof that *spoken* is held against; None without one."""
+    if spoken is None or spoken.basis is None:
+        return None
+    shares = [share for one in reached if one is not None and (share := share_of(one, spoken.basis)) is not None]
+    return Range(min(one.low for one in shares), max(one.high for one in shares)) if shares else None
 
 
 def _threads(options: object) -> int | None:

@@ -347,5 +347,5 @@ def _told(name: str, value: float | int | str | None, words: Words) -> str:
     if name.endswith("_bytes"):
         return f"{words.significant(value / GB)} GB"
     if name in ("share", "cpu_share", "gpu_fraction"):
-        return f"{words.number(100 * value)} %"
+        return words.say("%(value)s %%", value=words.number(100 * value))
     return words.number(value) if float(value).is_integer() else words.significant(value)

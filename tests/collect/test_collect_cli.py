@@ -457,22 +457,7 @@ def asked(oracle: Oracle) -> int:
     return sum(heard.request.json.get("n_predict") == 6 for heard in oracle.heard)
 
 
-def holding(*numbers: int, speed: Speed = FAST) -> Handler:
-    """llama.cpp that does not answer the plan's requests of these *numbers* (from 1, warm-ups included).
-
-    So the run is in their midst, however late a busy machine lets the test look.
-    """
-    prompt, stuck = llamacpp(Model(speed)), llamacpp(Model(Speed(fixed_ms=120_000)))
-    count = itertools.count(1)
-
-    def handle(request: Request) -> Script:
-        planned = request.json.get("n_predict") == 6
-        return (stuck if planned and next(count) in numbers else prompt)(request)
-
-    return handle
-
-
-def test_a_server_that_goes_away_ends_the_run_and_keeps_it(report: Path) -> None:
+def test_a_server_that_goes_away_ends_the_run_and_keeps_it(report: Path, holding: Callable[..., Handler]) -> None:
     """The server dies in mid-run: exit code 3, the rows are written, and only what never reached it is sent again."""
     with Oracle(holding(6)) as oracle:
         (report / "p.yml").write_text(plan_for("llamacpp", oracle.url, TWELVE))
@@ -489,7 +474,9 @@ def test_a_server_that_goes_away_ends_the_run_and_keeps_it(report: Path) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_stopped_run_loses_nothing_and_is_taken_up(report: Path, number: signal.Signals) -> None:
+def test_a_stopped_run_loses_nothing_and_is_taken_up(
+    report: Path, number: signal.Signals, holding: Callable[..., Handler]
+) -> None:
     """Stopped by any signal in mid-run and resumed: each of the twelve requests is there once."""
     with Oracle(holding(6)) as oracle:
         (report / "p.yml").write_text(plan_for("llamacpp", oracle.url, TWELVE))
@@ -517,7 +504,7 @@ def test_a_stopped_run_loses_nothing_and_is_taken_up(report: Path, number: signa
     assert not journal.exists()
 
 
-def test_more_than_one_ctrl_c_changes_nothing(report: Path) -> None:
+def test_more_than_one_ctrl_c_changes_nothing(report: Path, holding: Callable[..., Handler]) -> None:
     """Somebody who is impatient, up to the end of the process: exit code 130, the way on, and no traceback."""
     with Oracle(holding(6)) as oracle:
         (report / "p.yml").write_text(plan_for("llamacpp", oracle.url, TWELVE))
@@ -532,7 +519,9 @@ def test_more_than_one_ctrl_c_changes_nothing(report: Path) -> None:
     assert "Traceback" not in said
 
 
-def test_a_run_is_not_taken_up_with_another_plan(report: Path, collect: Collect) -> None:
+def test_a_run_is_not_taken_up_with_another_plan(
+    report: Path, collect: Collect, holding: Callable[..., Handler]
+) -> None:
     """The plan changed since: exit code 2, and what differs is named."""
     with Oracle(holding(3)) as oracle:
         plan = plan_for("llamacpp", oracle.url, TWELVE)

@@ -1,7 +1,6 @@
 """Whatever happens to the collector, its disk, its terminal or its server: nothing that was finished is lost."""
 
 import errno
-import itertools
 import json
 import os
 import re
@@ -37,21 +36,6 @@ run: {repeats: 8, anchor: null}
 experiments: [{kind: baseline, prompt_tokens: 64, output_tokens: 6}]
 """
 DOOMED = Path(__file__).with_name("doomed.py")
-
-
-def holding(*numbers: int, speed: Speed = FAST) -> Handler:
-    """llama.cpp that does not answer the plan's requests of these *numbers* (from 1, warm-ups included).
-
-    So the run is in their midst, however late a busy machine lets the test look.
-    """
-    prompt, stuck = llamacpp(Model(speed)), llamacpp(Model(Speed(fixed_ms=120_000)))
-    count = itertools.count(1)
-
-    def handle(request: Request) -> Script:
-        planned = request.json.get("n_predict") == 6
-        return (stuck if planned and next(count) in numbers else prompt)(request)
-
-    return handle
 
 
 @pytest.fixture
@@ -125,6 +109,15 @@ class FullDisk:
         monkeypatch.setattr(Path if kind == "replace" else os, kind, fails)
 
 
+def without_its_file(report: Path, oracle: Oracle, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """Measure the plan on a disk that has no room for the parquet file; return the run that is left unfinished."""
+    (report / "p.yml").write_text(PLAN % oracle.url)
+    with monkeypatch.context() as patch:
+        FullDisk(patch, "replace", 1, stays=True)
+        assert main(["p.yml", *arguments]) == 5
+    return unfinished(report)
+
+
 # The journal's writes are: 1 the facts, 2-3 calibration, 4 warm-up, 5 the facts again, 6-13 the requests, 14 the facts.
 # Syncs: 1 the reserve's, 2 the first write's, 4-16 the others', 17 the rows' file's, 19 the samples'. Those of folders
 # (3, 18, 20) may fail: some file systems have none. Renames: the rows' and the samples' file.
@@ -181,11 +174,7 @@ def test_a_run_that_has_all_its_requests_needs_no_server(
 ) -> None:
     """Only the parquet file could not be written, and the server is gone since: --resume writes it and says so."""
     with Oracle(llamacpp(Model(FAST))) as oracle:
-        (report / "p.yml").write_text(PLAN % oracle.url)
-        with monkeypatch.context() as patch:
-            FullDisk(patch, "replace", 1, stays=True)
-            assert main(["p.yml"]) == 5
-        run_id = unfinished(report)
+        run_id = without_its_file(report, oracle, monkeypatch)
         heard = len(oracle.heard)
         assert main(["p.yml", "--resume", run_id]) == 0
         assert len(oracle.heard) == heard  # not even asked what it is
@@ -204,12 +193,9 @@ def test_another_plan_is_refused_before_any_server_is_asked(
 ) -> None:
     """The plan grew since the run was stopped, and no server answers: what is wrong with the call is said, code 2."""
     with Oracle(llamacpp(Model(FAST))) as oracle:
-        (report / "p.yml").write_text(PLAN % oracle.url)
-        with monkeypatch.context() as patch:
-            FullDisk(patch, "replace", 1, stays=True)
-            assert main(["p.yml"]) == 5
+        run_id = without_its_file(report, oracle, monkeypatch)
     (report / "p.yml").write_text(PLAN.replace("repeats: 8", "repeats: 9") % oracle.url)
-    assert main(["p.yml", "--resume", unfinished(report)]) == 2
+    assert main(["p.yml", "--resume", run_id]) == 2
     assert "The plan is not the one that the run" in capsys.readouterr().out
 
 
@@ -218,11 +204,7 @@ def test_the_line_to_resume_keeps_the_language_and_names_a_plan_that_fits(
 ) -> None:
     """Copied as it stands it speaks Korean again; of another plan's run only its own plan's place is shown."""
     with Oracle(llamacpp(Model(FAST))) as oracle:
-        (report / "p.yml").write_text(PLAN % oracle.url)
-        with monkeypatch.context() as patch:
-            FullDisk(patch, "replace", 1, stays=True)
-            assert main(["p.yml", "--lang", "ko"]) == 5
-        run_id = unfinished(report)
+        run_id = without_its_file(report, oracle, monkeypatch, "--lang", "ko")
         assert f"-m collect p.yml --lang ko --resume {run_id}" in capsys.readouterr().out
         (report / "q.yml").write_text(PLAN.replace("plan: p", "plan: other") % oracle.url)
         assert main(["q.yml"]) == 0
@@ -231,7 +213,7 @@ def test_the_line_to_resume_keeps_the_language_and_names_a_plan_that_fits(
     assert f"q.yml --resume {run_id}" not in said
 
 
-def test_a_killed_life_leaves_its_samples(report: Path) -> None:
+def test_a_killed_life_leaves_its_samples(report: Path, holding: Callable[..., Handler]) -> None:
     """kill -9 of two lives, the second while it warms up: what each saw of the machine is in the finished run."""
     with Oracle(holding(3, 4)) as oracle:
         (report / "p.yml").write_text(PLAN % oracle.url)
@@ -256,7 +238,7 @@ def test_a_killed_life_leaves_its_samples(report: Path) -> None:
 # The terminal
 
 
-def test_ctrl_c_twice_and_a_closed_terminal_cut_no_writing(report: Path) -> None:
+def test_ctrl_c_twice_and_a_closed_terminal_cut_no_writing(report: Path, holding: Callable[..., Handler]) -> None:
     """Ctrl-C, Ctrl-C and SIGHUP at once: one orderly stop by the first of them, with its exit code and its line."""
     with Oracle(holding(4)) as oracle:
         (report / "p.yml").write_text(PLAN % oracle.url)
@@ -298,7 +280,7 @@ def test_under_nohup_a_closed_terminal_stops_no_run(report: Path) -> None:
 # The server
 
 
-def test_a_server_that_dies_before_the_last_request_is_said(report: Path) -> None:
+def test_a_server_that_dies_before_the_last_request_is_said(report: Path, holding: Callable[..., Handler]) -> None:
     """One or two requests before the end nobody listens any more: exit code 3, not a run that somebody stopped."""
     with Oracle(holding(8)) as oracle:
         (report / "p.yml").write_text(PLAN % oracle.url)
@@ -361,7 +343,9 @@ def test_what_changed_is_said_of_each_model() -> None:
     ]  # fmt: skip
 
 
-def test_a_second_collector_is_told_of_the_first(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_collector_is_told_of_the_first(
+    report: Path, capsys: pytest.CaptureFixture[str], holding: Callable[..., Handler]
+) -> None:
     """While one measures, another says so before it begins; once the first is stopped nobody is named any more."""
     named = "Another collector is measuring"
     with Oracle(holding(4)) as oracle:
